@@ -1,0 +1,1 @@
+"""What may be said: function files, JSON Schema and call formats as grammars."""
