@@ -47,7 +47,7 @@ def separated(item: Node, least: int = 0, most: int | None = None) -> Node:
 
     >>> from cmm.grammar.nodes import Grammar
     >>> print(Grammar(separated(Literal("x"))))
-    root = ("x" (", x")*)?
+    root = ("x" ", x"*)?
     """
     if most == 0:
         return sequence()
