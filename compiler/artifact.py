@@ -69,10 +69,13 @@ def read_arrays(path: Path) -> Packed:
         header = json.loads(entries.pop("__metadata__")[HEADER])
         body = mapped[8 + length :]
         arrays = {name: _array(body, entry) for name, entry in entries.items()}
+        used = max(entry["data_offsets"][1] for entry in entries.values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(f"no valid header: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise DamagedFile("another format")
+    if used != len(body):
+        raise DamagedFile("another length")
     if header.get("sha256") != _digest(arrays):
         raise DamagedFile("its content has changed")
     return arrays, header

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from cmm.compiler.lift import Rows
 
 Int32s = npt.NDArray[np.int32]
 FAR = 1 << 29  # out of reach; the sum of two does not overflow
+NOWHERE: Mapping[int, Sequence[State]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,16 +30,17 @@ class Distances:
     """
 
     to_end: Int32s  # (states,) to the end of the frame, a token boundary falling on it
+    to_body: Int32s  # (text states,) from each state of a string to its body
     after_text: Int32s  # (states,) from a string's body to the end of the frame returned to
-    text_states: int
 
     def of(self, state: State) -> int:
         """Tokens from a state to acceptance."""
         control, stack = state
         total = int(self.to_end[control])
-        if control < self.text_states and stack:
-            total += int(self.after_text[stack[0]] - self.to_end[TEXT_BODY])
-            stack = stack[1]
+        if control < len(self.to_body) and stack:
+            back, stack = stack
+            through_body = self.to_body[control] + self.after_text[back]
+            total = int(min(through_body, total + self.to_end[back]))
         while stack:
             total += int(self.to_end[stack[0]])
             stack = stack[1]
@@ -53,10 +56,16 @@ def measure(automaton: ByteAutomaton, text: Rows, rows: Rows, body_exits: ExitTr
     base = automaton.text_states
     to_end = np.full(len(automaton.final), FAR, np.int32)
     to_end[automaton.final] = 0
-    found = Distances(to_end, to_end.copy(), base)
-    _relax(found, _Edges(text, 0), {})
-    _relax(found, _Edges(rows, base), _continuations(automaton, body_exits))
-    for array in (found.to_end, found.after_text):
+    to_body = np.full(base, FAR, np.int32)
+    to_body[TEXT_BODY] = 0
+    found = Distances(to_end, to_body, to_end.copy())
+    inside = _Edges(text, 0)
+    _relax(Distances(to_body, to_body[:0], to_body[:0]), inside)
+    outside = _Edges(rows, base)
+    to_end[inside.leaving] = to_end[outside.leaving] = 1
+    _relax(found, inside)
+    _relax(found, outside, _continuations(automaton, body_exits))
+    for array in (found.to_end, found.to_body, found.after_text):
         array.flags.writeable = False
     return found
 
@@ -97,9 +106,10 @@ def _state(control: int, pushed: Int32s) -> State:
     return State(state.control, stack)
 
 
-def _relax(distances: Distances, edges: _Edges, continued: Mapping[int, Sequence[State]]) -> None:
+def _relax(
+    distances: Distances, edges: _Edges, continued: Mapping[int, Sequence[State]] = NOWHERE
+) -> None:
     to_end, after_text = distances.to_end, distances.after_text
-    to_end[edges.leaving] = 1
     before = None
     while before is None or not np.array_equal(before, to_end):
         before = to_end.copy()

@@ -134,9 +134,10 @@ def _descend(
 
 def _ranges(starts: Int32s, counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """All numbers of the ranges starts[i] .. starts[i] + counts[i], one after the other."""
-    ends: npt.NDArray[np.int64] = np.cumsum(counts)
+    ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(starts - ends + counts, counts)
+    shift: npt.NDArray[np.int64] = np.repeat(starts - ends + counts, counts)
+    return shift + np.arange(total)
 
 
 def _collect(

@@ -174,7 +174,7 @@ class TokenTable:
                     **arrays_under("automaton", arrays), start=header["start"], text_states=base
                 ),
                 Rows(**arrays_under("rows", arrays)),
-                Distances(**arrays_under("distances", arrays), text_states=base),
+                Distances(**arrays_under("distances", arrays)),
             )
         except (TypeError, KeyError) as error:
             raise DamagedFile(f"no table: {error}") from None

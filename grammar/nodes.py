@@ -175,7 +175,7 @@ def quoted(text: str) -> Node:
 
 def _spelled(char: str) -> Node:
     raw = Literal(json.dumps(char, ensure_ascii=False)[1:-1])
-    if char.isascii():
+    if char < "\x7f":
         return raw
     digits = json.dumps(char)[1:-1].replace("\\u", "")
     pairs = [digits[i : i + 4] for i in range(0, len(digits), 4)]

@@ -49,7 +49,7 @@ def as_float(value: int | float | str) -> float:
     try:
         number = float(value)
     except OverflowError:  # an integer beyond every float
-        number = math.copysign(math.inf, value)  # type: ignore[arg-type]
+        number = math.inf if int(value) > 0 else -math.inf
     return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 

@@ -1,0 +1,191 @@
+"""Small vocabularies, random grammars, and the slow twins that fast code is compared with."""
+
+import re
+from collections import deque
+
+from hypothesis import strategies as st
+
+from cmm.compiler import make_vocabulary
+from cmm.grammar.json_values import (
+    ANY_VALUE,
+    BOOLEAN,
+    FREE_JSON,
+    INTEGER,
+    NUMBER,
+    array,
+    constant,
+    object_of,
+)
+from cmm.grammar.nodes import (
+    Chars,
+    Choice,
+    Field,
+    Fields,
+    Grammar,
+    Literal,
+    Repeat,
+    Sequence,
+    Text,
+    choice,
+    optional,
+    sequence,
+)
+from cmm.grammar.show import STRING_REGEX
+
+# Every byte, as byte-level tokenizers have, and pieces of JSON that cross its boundaries.
+PIECES = [
+    '{"', '":', '": ', '": "', '",', '", ', '", "', '"}', '"}}', '"]', '}]', '}}', "]]", "[[", "{}",
+    "[]", '""', "a", "ab", "abc", "é", "1", "12", ", ", "true", "null", '\\"', "\\u00", "é\"", "ue",
+    '": {"', "[{", '"a"', '"ab', ' "', "😀",
+]  # fmt: skip
+TOKENS = [bytes([b]) for b in range(256)] + [p.encode() for p in PIECES if len(p.encode()) > 1]
+SMALL = make_vocabulary([b"", *TOKENS, b""])  # a control token at each end
+
+
+def brute_force_row(table, state):
+    """The allowed tokens, found by reading each token of the vocabulary byte by byte."""
+    walk = table.automaton.walk
+    tokens = enumerate(table.vocabulary.tokens)
+    return [i for i, token in tokens if token and walk(state, token)[1] == len(token)]
+
+
+def explored(table, most=60):
+    """States reached from the start, breadth first, one token of each row's target kinds."""
+    seen, pending = {table.start}, deque([table.start])
+    while pending and len(seen) < most:
+        state = pending.popleft()
+        yield state
+        for token in table.allowed(state):
+            following = table.next(state, int(token))
+            if following not in seen and len(seen) < most:
+                seen.add(following)
+                pending.append(following)
+    yield from pending
+
+
+def fewest_tokens(table, state, most=8):
+    """The length of the shortest way to acceptance, by search; None if it is over `most`."""
+    seen, front = {state}, [state]
+    for length in range(most + 1):
+        if any(table.is_final(each) for each in front):
+            return length
+        reached = {table.next(each, int(t)) for each in front for t in table.allowed(each)} - seen
+        seen |= reached
+        front = list(reached)
+    return None
+
+
+letters = st.text(alphabet='ab"\\é{', min_size=0, max_size=3)
+leaves = st.one_of(
+    letters.map(Literal),
+    letters.map(constant),
+    st.sampled_from(
+        [Text(), NUMBER, INTEGER, BOOLEAN, Chars(((0x61, 0x62),)), Chars(((0x41, 0x2FFFF),))]
+    ),
+)
+
+
+def _nodes(inner):
+    return st.one_of(
+        st.lists(inner, max_size=3).map(lambda parts: sequence(*parts)),
+        st.lists(inner, min_size=1, max_size=3).map(choice),
+        inner.map(optional),
+        st.builds(Repeat, inner, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3))),
+        inner.map(array),
+        st.lists(st.builds(Field, inner.filter(lambda n: not _nullable(n)), st.booleans()), max_size=3)
+        .map(lambda fields: Fields(tuple(fields))),
+    )  # fmt: skip
+
+
+def _nullable(node):
+    return 0 in ends(node, "", {0})
+
+
+STRING = re.compile(STRING_REGEX)
+
+
+def ends(node, text, starts):
+    """Where texts of the node end that begin at one of the starts: the grammar's slow twin."""
+    match node:
+        case Literal(wanted):
+            return {i + len(wanted) for i in starts if text.startswith(wanted, i)}
+        case Chars(ranges):
+            inside = [any(low <= ord(c) <= high for low, high in ranges) for c in text]
+            return {i + 1 for i in starts if i < len(text) and inside[i]}
+        case Sequence(parts):
+            for part in parts:
+                starts = ends(part, text, starts)
+            return starts
+        case Choice(options):
+            return set().union(*(ends(option, text, starts) for option in options))
+        case Repeat(body, least, most):
+            for _ in range(least):
+                starts = ends(body, text, starts)
+            reached, rounds = set(starts), 0
+            while starts and (most is None or rounds < most - least):
+                starts = ends(body, text, starts) - reached
+                reached |= starts
+                rounds += 1
+            return reached
+        case Fields(fields, separator):
+            first, later = set(starts), set()
+            for field in fields:
+                before = first | ends(Literal(separator), text, later)
+                taken = ends(field.pair, text, before)
+                first = set() if field.required else first
+                later = taken if field.required else later | taken
+            return first | later
+        case Text():
+            return {m.end() for i in starts if (m := STRING.match(text, i))}
+
+
+def written(node, chance):
+    """A random text of the node, None where it has none."""
+    match node:
+        case Literal(text):
+            return text
+        case Chars(ranges):
+            low, high = chance.choice(ranges)
+            return chr(chance.choice([low, high, (low + high) // 2]))
+        case Sequence(parts):
+            texts = [written(part, chance) for part in parts]
+            return None if None in texts else "".join(texts)
+        case Choice(options):
+            return written(chance.choice(options), chance) if options else None
+        case Repeat(body, least, most):
+            count = chance.randint(least, least + 2 if most is None else most)
+            return written(Sequence((body,) * count), chance)
+        case Fields(fields, separator):
+            texts = [written(f.pair, chance) for f in fields if f.required or chance.random() < 0.5]
+            return None if None in texts else separator.join(texts)
+        case Text():
+            pieces = [
+                "",
+                "a",
+                "é",
+                "\U0001f600",
+                "\\n",
+                "\\u00e9",
+                "\\ud83d\\ude00",
+                '\\"',
+                "}",
+                ", ",
+            ]
+            return '"' + "".join(chance.choices(pieces, k=chance.randint(0, 3))) + '"'
+
+
+nodes = st.recursive(leaves, _nodes, max_leaves=6)
+grammars = nodes.map(Grammar)
+json_nodes = st.recursive(
+    st.sampled_from([Text(), NUMBER, INTEGER, BOOLEAN, ANY_VALUE, constant("ab"), constant('a"')]),
+    lambda inner: st.one_of(
+        inner.map(array),
+        st.lists(inner, min_size=1, max_size=3).map(choice),
+        st.tuples(
+            st.dictionaries(st.sampled_from(["a", "ab", "é"]), inner, max_size=3),
+            st.sets(st.sampled_from(["a", "ab"])),
+        ).map(lambda pair: object_of(*pair)),
+    ),
+    max_leaves=5,
+)
+json_grammars = json_nodes.map(lambda node: Grammar(node, FREE_JSON))

