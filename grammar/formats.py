@@ -1,0 +1,80 @@
+"""Call formats: how a call is written by the model, and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cmm.grammar.errors import CmmError, pointer
+from cmm.grammar.functions import FunctionSchema
+from cmm.grammar.json_schema import value_node
+from cmm.grammar.json_values import FREE_JSON
+from cmm.grammar.nodes import Grammar, Literal, Node, choice, quoted, sequence
+from cmm.grammar.typed import as_float, typed_value
+
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CallFormat:
+    """One way of writing a call: its node for a function, and its parser.
+
+    `prompt_suffix` is what stands before the call and belongs to the prompt, control tokens
+    included. `spell` writes one call from the function and the node of its arguments; `read`
+    takes a written call apart.
+    """
+
+    name: str
+    prompt_suffix: str
+    spell: Callable[[FunctionSchema, Node], Node]
+    read: Callable[[str], Call]
+
+    def grammar(self, functions: Sequence[FunctionSchema]) -> Grammar:
+        """The grammar of the calls of these functions."""
+        return Grammar(choice(self._call(i, f) for i, f in enumerate(functions)), FREE_JSON)
+
+    def _call(self, position: int, function: FunctionSchema) -> Node:
+        below = pointer(position, "parameters")
+        try:
+            schema = {"properties": {}, **function.parameters}
+            return self.spell(function, value_node(schema, ""))
+        except CmmError as error:
+            raise error.located(below=below) from None
+
+    def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
+        """Name and typed arguments of a written call.
+
+        >>> f = FunctionSchema(name="f", parameters={"properties": {"a": {"type": "number"}}})
+        >>> HERMES.parse('{"name": "f", "arguments": {"a": 2}}', [f])
+        ('f', {'a': 2.0})
+        """
+        name, arguments = self.read(text)
+        schema = next(function.parameters for function in functions if function.name == name)
+        return name, typed_value(arguments, schema)
+
+
+def _spell_hermes(function: FunctionSchema, arguments: Node) -> Node:
+    return sequence(
+        Literal('{"name": '), quoted(function.name), Literal(', "arguments": '),
+        arguments, Literal("}"),
+    )  # fmt: skip
+
+
+def _read_hermes(text: str) -> Call:
+    call = json.loads(text, parse_float=as_float)
+    return call["name"], call["arguments"]
+
+
+# Qwen2.5, Qwen3 and the Hermes models: {"name": "f", "arguments": {"a": 1}} in <tool_call> tags.
+HERMES = CallFormat("hermes", "<tool_call>\n", _spell_hermes, _read_hermes)
+
+
+def call_grammar(functions: Sequence[FunctionSchema], form: CallFormat = HERMES) -> Grammar:
+    """The grammar of every valid call of the functions.
+
+    >>> print(call_grammar([FunctionSchema(name="now", parameters={})]).root)
+    Literal(text='{"name": "now", "arguments": {}}')
+    """
+    return form.grammar(functions)

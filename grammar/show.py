@@ -1,0 +1,136 @@
+"""Grammars printed for people, and as one regular expression."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from cmm.grammar.errors import Unsupported
+from cmm.grammar.nodes import (
+    Chars,
+    Choice,
+    Fields,
+    Grammar,
+    Literal,
+    Node,
+    Reference,
+    Repeat,
+    Sequence,
+    Text,
+)
+
+# JSON's string: anything but quote, backslash and control characters, or an escape; an escaped
+# surrogate only as a pair. The low surrogate range is spelled out since re has no code units.
+STRING_REGEX = (
+    r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
+    r'|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*"'
+)
+
+
+def show_grammar(grammar: Grammar) -> str:
+    """One line per rule, in the usual notation of grammars.
+
+    >>> from cmm.grammar.nodes import Text, choice
+    >>> print(show_grammar(Grammar(choice([Text(), Literal("null")]))))
+    root = string | "null"
+    """
+    lines = [f"root = {_shown(grammar.root)}"]
+    lines += [f"{name} = {_shown(node)}" for name, node in grammar.rules.items()]
+    return "\n".join(lines)
+
+
+def _shown(node: Node, tight: bool = False) -> str:
+    match node:
+        case Literal(text):
+            return json.dumps(text, ensure_ascii=False)
+        case Chars(ranges):
+            return "[" + "".join(_shown_range(low, high) for low, high in ranges) + "]"
+        case Sequence(parts):
+            text = " ".join(_shown(part, True) for part in parts) or '""'
+            return f"({text})" if tight and len(parts) > 1 else text
+        case Choice(options):
+            text = " | ".join(_shown(option) for option in options)
+            return f"({text})" if tight else text or "nothing"
+        case Repeat(body, least, most):
+            return _shown(body, True) + _count(least, most)
+        case Fields(fields):
+            shown = (_shown(f.pair, not f.required) + "?" * (not f.required) for f in fields)
+            return "fields(" + ", ".join(shown) + ")"
+        case Text():
+            return "string"
+        case Reference(name):
+            return name
+
+
+def _shown_range(low: int, high: int) -> str:
+    ends = [chr(p) if chr(p).isprintable() and chr(p) not in "[]-\\" else f"\\u{{{p:x}}}"
+            for p in (low, high)]  # fmt: skip
+    return ends[0] if low == high else "-".join(ends)
+
+
+def _count(least: int, most: int | None) -> str:
+    marks = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+    if (least, most) in marks:
+        return marks[least, most]
+    if least == most:
+        return f"{{{least}}}"
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+def show_regex(grammar: Grammar) -> str:
+    """The same language as one regular expression for Python's `re`; refused where it recurses.
+
+    >>> from cmm.grammar.nodes import DIGITS, sequence
+    >>> show_regex(Grammar(sequence(Literal("n="), DIGITS)))
+    'n=[0-9]+'
+    """
+    return _regex(grammar.root)
+
+
+def _regex(node: Node) -> str:
+    match node:
+        case Literal(text):
+            return re.escape(text)
+        case Chars(ranges):
+            return "[" + "".join(_regex_range(low, high) for low, high in ranges) + "]"
+        case Sequence(parts):
+            return "".join(_regex(part) for part in parts)
+        case Choice(options):
+            return "(?:" + "|".join(map(_regex, options)) + ")" if options else "(?!)"
+        case Repeat(body, least, most):
+            inner = _regex(body)
+            single = isinstance(body, Chars | Choice) or (
+                isinstance(body, Literal) and len(body.text) == 1
+            )
+            return (inner if single else f"(?:{inner})") + _count(least, most)
+        case Fields():
+            return _fields_regex(node)
+        case Text():
+            return STRING_REGEX
+        case Reference(name):
+            raise Unsupported(
+                f'no regular expression says "{name}", which nests in itself',
+                advice="print the grammar or the automaton",
+            )
+
+
+def _fields_regex(node: Fields) -> str:
+    comma = re.escape(node.separator)
+    pairs = [(_regex(field.pair), field.required) for field in node.fields]
+    ends = [i for i, (_, required) in enumerate(pairs) if required]
+
+    def after(i: int) -> str:
+        return "".join(
+            comma + pair if required else f"(?:{comma}{pair})?" for pair, required in pairs[i + 1 :]
+        )
+
+    if ends:
+        first = ends[0]
+        return "".join(f"(?:{p}{comma})?" for p, _ in pairs[:first]) + pairs[first][0] + after(first)
+    return "(?:" + "|".join(pair + after(i) for i, (pair, _) in enumerate(pairs)) + ")?"
+
+
+def _regex_range(low: int, high: int) -> str:
+    ends = [re.escape(chr(point)) if chr(point).isprintable() else f"\\U{point:08x}"
+            for point in (low, high)]  # fmt: skip
+    return ends[0] if low == high else "-".join(ends)
