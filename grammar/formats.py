@@ -74,7 +74,7 @@ HERMES = CallFormat("hermes", "<tool_call>\n", _spell_hermes, _read_hermes)
 def call_grammar(functions: Sequence[FunctionSchema], form: CallFormat = HERMES) -> Grammar:
     """The grammar of every valid call of the functions.
 
-    >>> print(call_grammar([FunctionSchema(name="now", parameters={})]).root)
-    Literal(text='{"name": "now", "arguments": {}}')
+    >>> print(call_grammar([FunctionSchema(name="now", parameters={})]))
+    root = "{\\"name\\": \\"now\\", \\"arguments\\": " ("{" fields() "}") "}"
     """
     return form.grammar(functions)

@@ -110,6 +110,9 @@ class Grammar:
         return show_grammar(self)
 
 
+NOTHING = Sequence(())
+
+
 def chars(text: str) -> Chars:
     """A character class from single characters and `a-z` ranges.
 
@@ -128,19 +131,18 @@ def chars(text: str) -> Chars:
 
 
 def sequence(*parts: Node) -> Node:
-    """The parts in order, nested sequences and adjacent literals joined.
+    """The parts in order, adjacent literals joined and empty ones dropped.
 
-    >>> sequence(Literal("a"), sequence(Literal("b"), Text()))
+    >>> sequence(Literal("a"), Literal("b"), Text())
     Sequence(parts=(Literal(text='ab'), Text()))
     """
-    flat: list[Node] = []
+    joined: list[Node] = []
     for part in parts:
-        for piece in part.parts if isinstance(part, Sequence) else (part,):
-            if isinstance(piece, Literal) and flat and isinstance(flat[-1], Literal):
-                flat[-1] = Literal(flat[-1].text + piece.text)
-            elif piece != Literal(""):
-                flat.append(piece)
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+        if isinstance(part, Literal) and joined and isinstance(joined[-1], Literal):
+            joined[-1] = Literal(joined[-1].text + part.text)
+        elif part != NOTHING and part != Literal(""):
+            joined.append(part)
+    return joined[0] if len(joined) == 1 else Sequence(tuple(joined))
 
 
 def choice(options: Iterable[Node]) -> Node:
@@ -160,7 +162,6 @@ def optional(body: Node) -> Node:
     return Repeat(body, 0, 1)
 
 
-NOTHING = Sequence(())
 DIGITS = Repeat(chars("0-9"), 1)
 
 

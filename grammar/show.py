@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 from cmm.grammar.errors import Unsupported
+from cmm.grammar.json_values import ANY_VALUE, INTEGER, NUMBER
 from cmm.grammar.nodes import (
     Chars,
     Choice,
@@ -27,19 +29,33 @@ STRING_REGEX = (
 )
 
 
+# Nodes that are printed by name, each explained below the grammar that uses it.
+NAMED: Mapping[Node, str] = {NUMBER: "number", INTEGER: "integer", ANY_VALUE: "value"}
+
+
 def show_grammar(grammar: Grammar) -> str:
-    """One line per rule, in the usual notation of grammars.
+    """One line per rule, in the usual notation of grammars, with what the root needs.
 
-    >>> from cmm.grammar.nodes import Text, choice
-    >>> print(show_grammar(Grammar(choice([Text(), Literal("null")]))))
-    root = string | "null"
+    >>> from cmm.grammar.nodes import choice
+    >>> print(show_grammar(Grammar(choice([Text(), INTEGER]))))
+    root = string | integer
+    integer = "-"? ("0" | [1-9] [0-9]*)
     """
-    lines = [f"root = {_shown(grammar.root)}"]
-    lines += [f"{name} = {_shown(node)}" for name, node in grammar.rules.items()]
-    return "\n".join(lines)
+    texts = {"root": _shown(grammar.root, named=False)}
+    known = {name: node for node, name in NAMED.items()} | dict(grammar.rules)
+    pending = [texts["root"]]
+    while pending:
+        words = re.findall(r"[a-z_]+", re.sub(r'"(?:[^"\\]|\\.)*"', "", pending.pop()))
+        for word in dict.fromkeys(words):
+            if word in known and word not in texts:
+                texts[word] = _shown(known[word], named=False)
+                pending.append(texts[word])
+    return "\n".join(f"{name} = {text}" for name, text in texts.items())
 
 
-def _shown(node: Node, tight: bool = False) -> str:
+def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
+    if named and node in NAMED:
+        return NAMED[node]
     match node:
         case Literal(text):
             return json.dumps(text, ensure_ascii=False)
