@@ -55,8 +55,9 @@ class Caller:
         max_tokens: int | None = None,
         call_format: CallFormat = HERMES,
     ) -> None:
-        named = isinstance(functions, (str, Path))
-        self.functions = load_functions(functions) if named else tuple(functions)
+        if isinstance(functions, str | Path):
+            functions = load_functions(functions)
+        self.functions = tuple(functions)
         if not self.functions:
             raise InvalidInput("there is no function to call")
         self.model = model if isinstance(model, Model) else load_model(find_model(model))

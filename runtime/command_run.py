@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmm.data import data_path
-from cmm.grammar.functions import load_functions
+from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.display import progress, tell
 from cmm.runtime.files import check_output, load_prompts, write_json
 from cmm.runtime.prompt_config import read_prompt_config
@@ -104,13 +104,13 @@ def call(options: argparse.Namespace) -> int:
     return 0
 
 
-def make_caller(functions: Sequence[object], options: argparse.Namespace) -> Caller:
+def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
     """The caller that the options describe. Files are checked before torch is imported."""
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     from cmm.runtime.caller import Caller
 
     return Caller(
-        functions,  # type: ignore[arg-type]
+        functions,
         options.model,
         config=config,
         max_tokens=options.max_tokens,

