@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from cmm.compiler.store import cached_functions_table
+from cmm.compiler import compile_grammar
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -64,7 +64,9 @@ class Caller:
         self.config = config or config_for(self.model.name)
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
-        self.compiled = cached_functions_table(self.functions, self.model.vocabulary)
+        self.compiled = compile_grammar(
+            call_format.grammar(self.functions), self.model.vocabulary
+        )
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )
@@ -123,6 +125,6 @@ class Caller:
     def _read(self, prompt: str, answer: Sequence[TokenId]) -> FunctionCall:
         """The call that the tokens spell."""
         tokens = self.model.vocabulary.tokens
-        text = b"".join(tokens[token] or b"" for token in answer).decode("utf-8")
+        text = b"".join(tokens[token] for token in answer).decode("utf-8")
         name, parameters = self._format.parse(text, self.functions)
         return FunctionCall(prompt=prompt, name=name, parameters=parameters)

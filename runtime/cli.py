@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import command_compile, command_models, command_run
@@ -23,6 +24,8 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "match": (command_compile.match, command_compile.add_match),
     "models": (command_models.models, command_models.add_models),
 }
+
+HOME = Path(__file__).parent.parent
 
 # Exit codes: 0 done, 1 no match, 2 wrong input, 130 stopped by Ctrl-C.
 
@@ -82,9 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+def show_warning(
+    message: Warning | str, category: type[Warning], filename: str, *_: object
+) -> None:
     """Our own warnings as one line; those of libraries are not for the user."""
-    if issubclass(category, UserWarning) and category is UserWarning:
+    if category is UserWarning and Path(filename).parent.parent == HOME:
         tell(f"cmm: warning: {message}")
 
 

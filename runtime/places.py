@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cmm.compiler.store import cache_dir
+from cmm.compiler import cache_dir
 
 
 def models_dir() -> Path:
