@@ -10,7 +10,7 @@ from cmm.compiler import (
     build_automaton,
     compile_grammar,
     load_vocabulary,
-    save_table,
+    show_automaton,
 )
 from cmm.compiler import match as match_text
 from cmm.grammar.errors import CmmError, InvalidInput
@@ -21,7 +21,6 @@ from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
 from cmm.runtime.command_run import FUNCTIONS, shipped
-from cmm.runtime.automaton_text import show_automaton
 from cmm.runtime.display import printable
 from cmm.runtime.files import check_output
 from cmm.runtime.resolve import find_model
@@ -59,7 +58,7 @@ def compile_table(options: argparse.Namespace) -> int:
     compiled = compile_grammar(grammar, load_vocabulary(place.folder))
     path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
     if options.output:
-        path, size = options.output, save_table(compiled.table, options.output)
+        path, size = options.output, compiled.table.save(options.output)
     print(described(compiled, place.name, path, size))
     return 0
 

@@ -21,6 +21,16 @@ class Limits(BaseModel):
     max_tokens: int = Field(default=256, ge=1, description="most tokens of one call")
 
 
+class Example(BaseModel):
+    """A request and the call that answers it, shown to the model before the real request."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: str
+    name: str
+    parameters: dict[str, Any]
+
+
 class PromptConfig(BaseModel):
     """One prompt configuration.
 
@@ -39,6 +49,9 @@ class PromptConfig(BaseModel):
         default=None,
         description="the system text; {tools} stands for the functions, one JSON a line, for "
         "models whose own template does not list them; null leaves it to the template",
+    )
+    examples: tuple[Example, ...] = Field(
+        default=(), description="requests with their calls, shown before the real request"
     )
     template_arguments: dict[str, Any] = Field(
         default_factory=dict, description="further arguments of the chat template"

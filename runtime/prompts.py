@@ -11,13 +11,13 @@ from cmm.grammar.errors import CmmError
 from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.runtime.plain_text import PlainEncoder, unused_mark
-from cmm.runtime.prompt_config import PromptConfig
+from cmm.runtime.prompt_config import Example, PromptConfig
 
 
 class ChatTemplate(Protocol):
     """The one thing asked of a transformers tokenizer here."""
 
-    def apply_chat_template(self, conversation: list[dict[str, str]], **arguments: Any) -> Any: ...
+    def apply_chat_template(self, conversation: list[dict[str, Any]], **arguments: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,10 @@ def render(
     template: ChatTemplate, config: PromptConfig, tools: list[dict[str, Any]], request: str
 ) -> str:
     """The template's text for one request; a system text with {tools} lists them itself."""
-    messages = [{"role": "user", "content": request}]
+    messages: list[dict[str, Any]] = [
+        message for example in config.examples for message in example_messages(example)
+    ]
+    messages.append({"role": "user", "content": request})
     arguments: dict[str, Any] = dict(config.template_arguments)
     if config.system is not None:
         listing = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
@@ -89,6 +92,19 @@ def render(
             advice="choose an instruction model with --model",
         ) from error
     return str(text)
+
+
+def example_messages(example: Example) -> list[dict[str, Any]]:
+    """The two turns of an example: the request, and the call in the template's own spelling."""
+    call = {"name": example.name, "arguments": example.parameters}
+    return [
+        {"role": "user", "content": example.prompt},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"type": "function", "function": call}],
+        },
+    ]
 
 
 def strings_of(value: Any) -> list[str]:

@@ -122,7 +122,7 @@ def test_limit_below_the_least_is_refused() -> None:
     with pytest.raises(CmmError, match=f"at least {least} tokens"):
         decode_slowly(slow_logits(None), table, [1], least - 1)
     with pytest.raises(CmmError, match=f"at least {least} tokens"):
-        list(Engine(None, table, []).decode([[1]], least - 1))
+        list(Engine(tiny_network(0, PADDED), table, []).decode([[1]], least - 1))
 
 
 def test_ties_go_to_the_lowest_id() -> None:
