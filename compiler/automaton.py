@@ -26,6 +26,9 @@ from cmm.grammar.nodes import Grammar
 
 DEAD, POP, CALL = -1, -2, -3  # moves below zero: no way, return, and calls numbered downward
 
+# The string's states come first in every automaton: 0 before the opening quote, 1 inside.
+TEXT_BODY = 1
+
 Int32s = npt.NDArray[np.int32]
 Stack = tuple[int, "Stack"] | tuple[()]
 
@@ -37,7 +40,7 @@ class State(NamedTuple):
     stack: Stack = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ByteAutomaton:
     """Moves of every control state on every class of bytes.
 
@@ -78,9 +81,8 @@ class ByteAutomaton:
         if move <= CALL:
             entered, back = self._calls[CALL - move]
             return State(entered, (back, state.stack))
-        if move == POP:
-            control, stack = state.stack  # type: ignore[misc]
-            return State(control, stack)
+        if move == POP and state.stack:
+            return State(*state.stack)
         return None
 
     def walk(self, state: State, data: bytes) -> tuple[State, int]:

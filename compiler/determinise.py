@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from cmm.compiler.nfa import FrameId, Nfa
@@ -153,7 +154,7 @@ def _split(moves: list[tuple[int, int, Item]]) -> Iterable[tuple[int, int, list[
         yield moves[0][0], moves[0][1], [moves[0][2]]
         return
     cuts = sorted({low for low, _, _ in moves} | {high + 1 for _, high, _ in moves})
-    for low, after in zip(cuts, cuts[1:], strict=False):
+    for low, after in pairwise(cuts):
         targets = [target for first, last, target in moves if first <= low and after - 1 <= last]
         if targets:
             yield low, after - 1, targets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from itertools import pairwise
 
 from cmm.compiler.determinise import Dfa
 from cmm.compiler.nfa import FrameId
@@ -70,9 +71,7 @@ def _arcs(dfa: Dfa, useful: set[int]) -> dict[int, list[tuple[Symbol, int]]]:
     def cut(low: int, high: int) -> list[Symbol]:
         if (low, high) not in pieces:
             ends = [c for c in cuts if low <= c <= high + 1]
-            pieces[low, high] = [
-                (a, b - 1) for a, b in zip(ends, ends[1:], strict=False)
-            ]
+            pieces[low, high] = [(a, b - 1) for a, b in pairwise(ends)]
         return pieces[low, high]
 
     return {
@@ -133,9 +132,7 @@ def _split_blocks(
             block_of[state] = len(blocks) - 1
 
 
-def _quotient(
-    dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dict[int, int]
-) -> Dfa:
+def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dict[int, int]) -> Dfa:
     result = Dfa()
     numbers: dict[int, int] = {}
     order: list[int] = []

@@ -168,7 +168,7 @@ class _Builder:
         return after
 
     def fields_entry(self, node: Fields, after: int) -> int:
-        """Two rails along the fields: on one nothing is written yet, on the other a comma is due."""
+        """Two rails: on one no field is written yet, on the other a comma is due first."""
         first = later = after
         for field_ in reversed(node.fields):
             taken = self.entry(field_.pair, later)

@@ -130,7 +130,9 @@ def _parameters(raw: _Entry, wrapped: bool, place: str) -> tuple[dict[str, Any],
         types = raw.args_types or {}
         missing = [name for name in raw.args_names if name not in types]
         if missing:
-            raise InvalidInput(f"no type is given for {listed(missing)}", place=place + "/args_types")
+            raise InvalidInput(
+                f"no type is given for {listed(missing)}", place=place + "/args_types"
+            )
         named = {name: {"type": types[name]} for name in raw.args_names}
         return _object(named, raw.args_names), place
     if raw.parameters is None:

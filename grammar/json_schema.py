@@ -9,7 +9,6 @@ from cmm.grammar.errors import InvalidInput, Unsupported, listed, pointer
 from cmm.grammar.json_values import (
     ANY_ARRAY,
     ANY_OBJECT,
-    ANY_VALUE,
     BOOLEAN,
     FREE_JSON,
     INTEGER,

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Union
 
 LAST_CODE_POINT = 0x10FFFF
 
@@ -90,7 +89,7 @@ class Reference:
     name: str
 
 
-Node = Union[Literal, Chars, Sequence, Choice, Repeat, Fields, Text, Reference]
+Node = Literal | Chars | Sequence | Choice | Repeat | Fields | Text | Reference
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,9 @@ def _fields_regex(node: Fields) -> str:
 
     if ends:
         first = ends[0]
-        return "".join(f"(?:{p}{comma})?" for p, _ in pairs[:first]) + pairs[first][0] + after(first)
+        return (
+            "".join(f"(?:{p}{comma})?" for p, _ in pairs[:first]) + pairs[first][0] + after(first)
+        )
     return "(?:" + "|".join(pair + after(i) for i, (pair, _) in enumerate(pairs)) + ")?"
 
 

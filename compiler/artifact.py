@@ -1,0 +1,106 @@
+"""Files of arrays: safetensors with a JSON header, verified when read, written whole or not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import save
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
+HEADER = "cmm"  # our JSON in the file's metadata
+FORMAT = 1  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+DTYPES = {
+    "BOOL": np.dtype(np.bool_),
+    "U8": np.dtype(np.uint8),
+    "U16": np.dtype(np.uint16),
+    "I16": np.dtype(np.int16),
+    "I32": np.dtype(np.int32),
+}
+
+
+class DamagedFile(Exception):
+    """The file is not what was written: cut short, changed, or another format."""
+
+
+def write_arrays(path: Path, packed: Packed) -> int:
+    """Write a file of arrays, so that it is there whole or not at all; returns its bytes."""
+    arrays, header = packed
+    about = {**header, "format": FORMAT, "sha256": _digest(arrays)}
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    data = save(whole, {HEADER: json.dumps(about, sort_keys=True)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return len(data)
+
+
+def read_arrays(path: Path) -> Packed:
+    """The arrays of a file, mapped from disk and read-only, and its header.
+
+    Raises OSError where it cannot be opened and DamagedFile where it is not as it was written.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < 8:
+            raise DamagedFile("too short")
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    length = int.from_bytes(mapped[:8], "little")
+    if not 2 <= length <= size - 8:
+        raise DamagedFile("no header")
+    try:
+        entries = json.loads(bytes(mapped[8 : 8 + length]))
+        header = json.loads(entries.pop("__metadata__")[HEADER])
+        body = mapped[8 + length :]
+        arrays = {name: _array(body, entry) for name, entry in entries.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedFile(f"no valid header: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise DamagedFile("another format")
+    if header.get("sha256") != _digest(arrays):
+        raise DamagedFile("its content has changed")
+    return arrays, header
+
+
+def _array(body: memoryview, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
+    low, high = entry["data_offsets"]
+    if not 0 <= low <= high <= len(body):
+        raise ValueError("an array reaches beyond the file")
+    return np.frombuffer(body[low:high], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+
+
+def _digest(arrays: Arrays) -> str:
+    whole = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        whole.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        whole.update(np.ascontiguousarray(array).data)
+    return whole.hexdigest()
+
+
+def arrays_of(prefix: str, value: Any) -> dict[str, npt.NDArray[Any]]:
+    """The array fields of a dataclass, named `prefix.field`."""
+    found = {f"{prefix}.{item.name}": getattr(value, item.name) for item in fields(value)}
+    return {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
+
+
+def arrays_under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """The arrays named `prefix.field`, by field: what `arrays_of` took apart."""
+    start = prefix + "."
+    return {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}

@@ -1,0 +1,146 @@
+"""The cache of compiled tables and vocabularies: full key, verified on read, never trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import platformdirs
+
+from cmm.compiler.artifact import (
+    FORMAT,
+    DamagedFile,
+    Packed,
+    arrays_of,
+    arrays_under,
+    read_arrays,
+    write_arrays,
+)
+from cmm.compiler.lift import Rows
+from cmm.compiler.table import TokenTable, build_table
+from cmm.compiler.trie import Trie
+from cmm.compiler.vocabulary import (
+    PackedTokens,
+    Vocabulary,
+    make_vocabulary,
+    read_tokens,
+    tokenizer_source,
+)
+from cmm.grammar.errors import CmmError
+from cmm.grammar.formats import HERMES, CallFormat
+from cmm.grammar.functions import FunctionSchema
+from cmm.grammar.json_schema import schema_grammar
+from cmm.grammar.nodes import Grammar
+
+Value = TypeVar("Value")
+
+
+def cache_dir() -> Path:
+    """Where compiled files are kept: CMM_CACHE_DIR, or the platform's cache folder."""
+    chosen = os.environ.get("CMM_CACHE_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("cmm", appauthor=False))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A table, its file (None where none could be written), seconds, and whether it was there."""
+
+    table: TokenTable
+    path: Path | None
+    seconds: float
+    reused: bool
+
+
+def load_vocabulary(tokenizer: Any) -> Vocabulary:
+    """The vocabulary of a tokenizer, worked out once and cached.
+
+    Takes a folder with a `tokenizer.json`, the path of one or of a `.tiktoken` file, a
+    `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+    """
+    source, name = tokenizer_source(tokenizer)
+    key = hashlib.sha256(f"{FORMAT} {Path(name).suffix}\n".encode() + source).hexdigest()
+
+    def build() -> Vocabulary:
+        try:
+            return make_vocabulary(read_tokens(source, name))
+        except CmmError as error:
+            raise error.located(file=name) from None
+
+    path = cache_dir() / f"vocabulary-{key[:32]}.safetensors"
+    return _cached(path, _unpack_vocabulary, build, _pack_vocabulary)[0]
+
+
+def compile_grammar(grammar: Grammar, vocabulary: Vocabulary) -> Compiled:
+    """The table of a grammar, from the cache or built and put there."""
+    began = time.perf_counter()
+    key = hashlib.sha256(f"{FORMAT} {vocabulary.digest}\n{grammar!r}".encode()).hexdigest()
+    path = cache_dir() / f"table-{key[:32]}.safetensors"
+    table, written, reused = _cached(
+        path,
+        lambda packed: TokenTable.unpack(packed, vocabulary),
+        lambda: build_table(grammar, vocabulary),
+        TokenTable.pack,
+    )
+    return Compiled(table, path if written else None, time.perf_counter() - began, reused)
+
+
+def compile_functions(
+    functions: Sequence[FunctionSchema], vocabulary: Vocabulary, form: CallFormat = HERMES
+) -> TokenTable:
+    """The token table of all valid calls of the functions."""
+    return compile_grammar(form.grammar(functions), vocabulary).table
+
+
+def compile_schema(schema: Any, vocabulary: Vocabulary) -> TokenTable:
+    """The token table of all values that a JSON Schema accepts."""
+    return compile_grammar(schema_grammar(schema), vocabulary).table
+
+
+def _cached(
+    path: Path,
+    unpack: Callable[[Packed], Value],
+    build: Callable[[], Value],
+    pack: Callable[[Value], Packed],
+) -> tuple[Value, bool, bool]:
+    """A value, whether its file is there, and whether the value came from it."""
+    try:
+        return unpack(read_arrays(path)), True, True
+    except FileNotFoundError:
+        pass
+    except (OSError, DamagedFile) as error:
+        warnings.warn(f"{path} is made again: {error}", stacklevel=3)
+    value = build()
+    try:
+        write_arrays(path, pack(value))
+    except OSError as error:
+        warnings.warn(f"nothing is cached: {path.parent}: {error.strerror}", stacklevel=3)
+        return value, False, False
+    return value, True, False
+
+
+def _pack_vocabulary(vocabulary: Vocabulary) -> Packed:
+    arrays = {
+        **arrays_of("tokens", vocabulary.tokens),
+        **arrays_of("trie", vocabulary.trie),
+        **arrays_of("text", vocabulary.text_rows),
+    }
+    return arrays, {"vocabulary": vocabulary.digest}
+
+
+def _unpack_vocabulary(packed: Packed) -> Vocabulary:
+    arrays, header = packed
+    try:
+        return Vocabulary(
+            PackedTokens(**arrays_under("tokens", arrays)),
+            Trie(**arrays_under("trie", arrays)),
+            Rows(**arrays_under("text", arrays)),
+            header["vocabulary"],
+        )
+    except (TypeError, KeyError) as error:
+        raise DamagedFile(f"no vocabulary: {error}") from None

@@ -1,0 +1,105 @@
+"""A vocabulary as a trie of bytes, in arrays, so that all tokens are walked at once.
+
+Nodes are numbered level by level, children in byte order, so the children of node n are the
+nodes first_child[n] up to first_child[n + 1]:
+
+    tokens  a  ab  b            node 0          root
+    (ids    7   3  9)          /     \\
+                           1 'a'     2 'b'      first_child = 1 3 4 4 4
+                             |                  low..high    = 0..3 0..2 2..3 1..2
+                           3 'b'                ending       = 0 1 1 1
+
+`order` lists the token ids in byte order; low..high is a node's part of it, all tokens that begin
+with the node's bytes, of which the first `ending` are those bytes exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trie:
+    """The arrays of the picture above.
+
+    >>> trie = build_trie([b"b", b"a", b"ab"])
+    >>> trie.first_child.tolist(), trie.ending.tolist(), trie.order.tolist()
+    ([1, 3, 4, 4, 4], [0, 1, 1, 1], [1, 2, 0])
+    """
+
+    byte: npt.NDArray[np.uint8]  # (nodes,) the last byte of the node's bytes
+    ending: npt.NDArray[np.uint16]  # (nodes,) tokens that end here; several may have the same bytes
+    low: Int32s  # (nodes,)
+    high: Int32s  # (nodes,)
+    first_child: Int32s  # (nodes + 1,)
+    depth: npt.NDArray[np.uint16]  # (nodes,) how many bytes lead here
+    order: Int32s  # (tokens,)
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            getattr(self, item.name).flags.writeable = False
+
+
+def build_trie(tokens: Sequence[bytes]) -> Trie:
+    """The trie of all tokens that have bytes; those without are not in it."""
+    ids = sorted((i for i, token in enumerate(tokens) if token), key=tokens.__getitem__)
+    order = np.array(ids, np.int32)
+    lengths = np.array([len(tokens[i]) for i in ids], np.int64)
+    data = np.frombuffer(b"".join(tokens[i] for i in ids), np.uint8)
+    offsets = np.cumsum(lengths) - lengths
+
+    levels = [_Level.root(len(ids))]
+    active = np.arange(len(ids))  # positions in `order` of the tokens that reach this deep
+    parents = np.zeros(len(ids), np.int64)  # and the node each of them has reached
+    count = 1
+    for depth in range(1, int(lengths.max(initial=0)) + 1):
+        reach = lengths[active] >= depth
+        active, parents = active[reach], parents[reach]
+        byte = data[offsets[active] + depth - 1]
+        new = np.ones(len(active), np.bool_)
+        new[1:] = (parents[1:] != parents[:-1]) | (byte[1:] != byte[:-1])
+        member = np.cumsum(new) - 1
+        ending = np.bincount(member, weights=lengths[active] == depth).astype(np.uint16)
+        size = np.bincount(member)
+        levels.append(_Level(byte[new], ending, active[new], size, parents[new], depth))
+        parents = member + count
+        count += len(size)
+    return _joined(levels, order)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Level:
+    byte: npt.NDArray[np.uint8]
+    ending: npt.NDArray[np.uint16]
+    low: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    parent: npt.NDArray[np.int64]
+    depth: int
+
+    @classmethod
+    def root(cls, tokens: int) -> _Level:
+        zero = np.zeros(1, np.int64)
+        return cls(zero.astype(np.uint8), zero.astype(np.uint16), zero, zero + tokens, zero, 0)
+
+
+def _joined(levels: list[_Level], order: Int32s) -> Trie:
+    low = np.concatenate([level.low for level in levels])
+    parent = np.concatenate([level.parent for level in levels[1:]] or [np.zeros(0, np.int64)])
+    children = np.bincount(parent, minlength=len(low))
+    return Trie(
+        byte=np.concatenate([level.byte for level in levels]),
+        ending=np.concatenate([level.ending for level in levels]),
+        low=low.astype(np.int32),
+        high=(low + np.concatenate([level.size for level in levels])).astype(np.int32),
+        first_child=np.concatenate([[1], 1 + np.cumsum(children)]).astype(np.int32),
+        depth=np.concatenate(
+            [np.full(len(level.byte), level.depth, np.uint16) for level in levels]
+        ),
+        order=order,
+    )

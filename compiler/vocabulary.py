@@ -1,0 +1,175 @@
+"""The tokens of a model as bytes, whatever way its tokenizer writes them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cmm.compiler.automaton import build_automaton
+from cmm.compiler.lift import Rows, lift
+from cmm.compiler.trie import Trie, build_trie
+from cmm.grammar.errors import InvalidInput, Unsupported
+from cmm.grammar.files import parse_json
+from cmm.grammar.nodes import Grammar, Text
+
+TokenId = int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedTokens(Sequence[bytes]):
+    """The bytes of all tokens in one piece, cut when asked for.
+
+    >>> PackedTokens.of([b"a", b"", b"ab"])[2]
+    b'ab'
+    """
+
+    data: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.int32]  # (tokens,) where each token ends, and the next begins
+
+    @classmethod
+    def of(cls, tokens: Sequence[bytes]) -> PackedTokens:
+        """The tokens packed."""
+        ends = np.cumsum([len(token) for token in tokens], dtype=np.int32)
+        return cls(np.frombuffer(b"".join(tokens), np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, token: TokenId) -> bytes:  # type: ignore[override]
+        if not 0 <= token < len(self.ends):
+            raise IndexError(token)
+        low = int(self.ends[token - 1]) if token else 0
+        return self.data[low : int(self.ends[token])].tobytes()
+
+    def digest(self) -> str:
+        """SHA-256 of all tokens: equal for equal vocabularies, wherever they came from."""
+        return hashlib.sha256(self.ends.tobytes() + self.data.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary:
+    """The bytes of every token, and all that is worked out from them alone.
+
+    Control tokens have no bytes, for no text is ever made of them. `text_rows` are the token rows
+    of the states inside a JSON string, which are the same in every automaton.
+
+    >>> vocabulary = make_vocabulary([b"a", b"", b"ab"])
+    >>> vocabulary.size, vocabulary.tokens[2]
+    (3, b'ab')
+    """
+
+    tokens: PackedTokens
+    trie: Trie
+    text_rows: Rows
+    digest: str
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, control tokens included."""
+        return len(self.tokens)
+
+
+def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
+    """The vocabulary of the given tokens; an empty one marks a control token."""
+    packed, trie = PackedTokens.of(tokens), build_trie(tokens)
+    automaton = build_automaton(Grammar(Text()))
+    return Vocabulary(
+        packed, trie, lift(automaton, trie, 0, automaton.text_states), packed.digest()
+    )
+
+
+def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:
+    """The tokens in the text of a `tokenizer.json`, or of a `.tiktoken` file of ranks.
+
+    >>> read_tokens(b"YQ== 0\\nYWI= 1\\n", "ranks.tiktoken")
+    (b'a', b'ab')
+    """
+    if name.endswith(".tiktoken"):
+        return _tiktoken(source)
+    document = parse_json(source)
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        raise InvalidInput("is no tokenizer.json", advice='it has no "model"')
+    return _tokenizer_json(document)
+
+
+def tokenizer_source(tokenizer: Any) -> tuple[bytes, str]:
+    """The text that defines a tokenizer, and a name for it.
+
+    Takes a folder with a `tokenizer.json`, the path of one or of a `.tiktoken` file, a
+    `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+    """
+    if isinstance(tokenizer, str | Path):
+        path = Path(tokenizer)
+        path = path / "tokenizer.json" if path.is_dir() else path
+        try:
+            return path.read_bytes(), str(path)
+        except OSError as error:
+            raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path),
+                               advice="name a folder with a tokenizer.json") from None  # fmt: skip
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        raise Unsupported(f"no tokenizer that can be read: {type(tokenizer).__name__}")
+    return backend.to_str().encode(), "tokenizer.json"
+
+
+def _tiktoken(source: bytes) -> tuple[bytes, ...]:
+    ranks = {int(rank): base64.b64decode(token)
+             for token, rank in (line.split() for line in source.splitlines() if line)}  # fmt: skip
+    return _by_id(ranks)
+
+
+def _tokenizer_json(document: Mapping[str, Any]) -> tuple[bytes, ...]:
+    vocabulary = document["model"].get("vocab")
+    if isinstance(vocabulary, list):  # Unigram: pairs of token and score
+        vocabulary = {token: i for i, (token, _) in enumerate(vocabulary)}
+    if not isinstance(vocabulary, dict):
+        raise Unsupported(f"a tokenizer of type {document['model'].get('type')!r}")
+    to_bytes = _byte_level if _is_byte_level(document) else _sentencepiece
+    if to_bytes is _sentencepiece and not any(token.startswith("▁") for token in vocabulary):
+        raise Unsupported("the tokenizer is neither byte-level BPE nor SentencePiece")
+    control = {added["id"] for added in document.get("added_tokens", ())}
+    tokens = {i: b"" if i in control else to_bytes(text) for text, i in vocabulary.items()}
+    return _by_id(tokens | dict.fromkeys(control, b""))
+
+
+def _by_id(tokens: Mapping[TokenId, bytes]) -> tuple[bytes, ...]:
+    return tuple(tokens.get(i, b"") for i in range(max(tokens, default=-1) + 1))
+
+
+def _is_byte_level(document: Mapping[str, Any]) -> bool:
+    return '"ByteLevel"' in json.dumps([document.get("decoder"), document.get("pre_tokenizer")])
+
+
+@cache
+def byte_of_char() -> Mapping[str, int]:
+    """GPT-2's writing of bytes: printable characters stand for themselves, others from U+0100 up.
+
+    >>> byte_of_char()["Ġ"], byte_of_char()["a"]
+    (32, 97)
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(b): b for b in printable} | {chr(0x100 + i): b for i, b in enumerate(others)}
+
+
+def _byte_level(token: str) -> bytes:
+    table = byte_of_char()
+    try:
+        return bytes([table[char] for char in token])
+    except KeyError:
+        return b""  # no text has this token: some vocabularies list their control tokens here
+
+
+def _sentencepiece(token: str) -> bytes:
+    if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+        return bytes([int(token[3:5], 16)])
+    return token.replace("▁", " ").encode("utf-8", "surrogatepass")
