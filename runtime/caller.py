@@ -64,9 +64,7 @@ class Caller:
         self.config = config or config_for(self.model.name)
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
-        self.compiled = compile_grammar(
-            call_format.grammar(self.functions), self.model.vocabulary
-        )
+        self.compiled = compile_grammar(call_format.grammar(self.functions), self.model.vocabulary)
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )

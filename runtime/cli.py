@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import command_compile, command_models, command_run
@@ -86,7 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def show_warning(
-    message: Warning | str, category: type[Warning], filename: str, *_: object
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
 ) -> None:
     """Our own warnings as one line; those of libraries are not for the user."""
     if category is UserWarning and Path(filename).parent.parent == HOME:

@@ -65,15 +65,13 @@ def compile_table(options: argparse.Namespace) -> int:
 
 def read_grammar(functions: Path | None, schema: Path | None) -> Grammar:
     """The grammar of the calls of a function file, or of the values of a schema."""
-    if schema is None:
-        path = functions or shipped(FUNCTIONS)
-        make, value = call_grammar, load_functions(path)
-    elif functions is None:
-        path, make, value = schema, schema_grammar, read_json(schema)
-    else:
+    if functions is not None and schema is not None:
         raise InvalidInput("name a function file or --schema, not both", file=str(functions))
+    path = schema or functions or shipped(FUNCTIONS)
     try:
-        return make(value)
+        if schema is None:
+            return call_grammar(load_functions(path))
+        return schema_grammar(read_json(path))
     except CmmError as error:
         raise error.located(file=str(path)) from None
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cmm.grammar.errors import CmmError, InvalidInput
+from cmm.runtime.display import hush_transformers
 
 MANIFEST = "converted.json"
 # What reading a foreign binary file can end in.
@@ -60,18 +61,14 @@ def write_folder(gguf: Path, folder: Path) -> None:
     """Read the GGUF file with transformers and save it in bfloat16."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    hush_transformers()
     where: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
     source = str(gguf.parent)
     try:
         with bars_on_terminals_only():
             tokenizer = AutoTokenizer.from_pretrained(source, **where)
-            model: Any = AutoModelForCausalLM.from_pretrained(
-                source, dtype=torch.bfloat16, **where
-            )
+            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.bfloat16, **where)
     except READ_ERRORS as error:
         raise InvalidInput(
             f"cannot be read as a GGUF model: {first_line(error)}", file=str(gguf)

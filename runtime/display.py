@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Show(Protocol):
@@ -47,3 +48,10 @@ def progress(total: int, what: str = "calls") -> Iterator[Show]:
 def tell(text: str) -> None:
     """One line for the person, on stderr."""
     print(printable(text), file=sys.stderr, flush=True)
+
+
+def hush_transformers() -> None:
+    """Let transformers print neither advice nor bars of its own."""
+    logging: Any = importlib.import_module("transformers.utils.logging")
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

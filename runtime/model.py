@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from cmm.compiler import Vocabulary, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
+from cmm.runtime.display import hush_transformers
 from cmm.runtime.pack import can_pack
 from cmm.runtime.plain_text import PlainEncoder
 from cmm.runtime.resolve import ModelPlace
@@ -50,15 +51,13 @@ class Model:
 def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
     """Load network and tokenizer of a folder; code that a folder may bring is never run."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    hush_transformers()
     folder = str(place.folder)
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
-        network = AutoModelForCausalLM.from_pretrained(
+        network: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=getattr(torch, dtype or best_dtype()),
             attn_implementation="sdpa",

@@ -1,7 +1,7 @@
 """Several conversations in one sequence: the shared head once, then each row's own tokens.
 
-    keys     head head head | row0 row0 | row1 row1 row1 | row0 | row1 …     one cache, no padding
-    a query of row 1 sees    ^^^^^^^^^^^^^^               ^^^^^^^^^^^^^^^^          ^^^^
+keys     head head head | row0 row0 | row1 row1 row1 | row0 | row1 …     one cache, no padding
+a query of row 1 sees    ^^^^^^^^^^^^^^               ^^^^^^^^^^^^^^^^          ^^^^
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pack:
 
     @torch.inference_mode()
     def feed(self, chunks: Sequence[Chunk]) -> Tensor:
-        """One forward pass over all chunks; the logits after the last token of each, (chunks, rows)."""
+        """One forward pass over all chunks; the logits after each one's end, (chunks, rows)."""
         tokens = torch.tensor([token for chunk in chunks for token in chunk.tokens])
         sizes = torch.tensor([len(chunk.tokens) for chunk in chunks])
         positions = torch.cat(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cmm.runtime.cli import COMMANDS, main, normalise
 from cmm.runtime.display import printable
 from cmm.runtime.files import load_prompts, write_json
@@ -34,7 +35,7 @@ WRONG = [
     (["match", "nowhere.json", "call.json"], "nowhere.json: there is no such file"),
 ]
 FILES = {
-    "broken.json": '[1, }',
+    "broken.json": "[1, }",
     "object.json": "{}",
     "number.json": '["Hi", {"prompt": 3}]',
     "keyless.json": '[{"text": "Hi"}]',

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from runtime_doubles import tiny_network, tiny_tokenizer
+
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.grammar.functions import parse_functions
@@ -16,8 +18,6 @@ from cmm.runtime.choose import choose_token
 from cmm.runtime.engine import Engine
 from cmm.runtime.pack import can_pack
 from cmm.runtime.slow import decode_slowly
-
-from runtime_doubles import tiny_network, tiny_tokenizer
 
 FUNCTIONS = [
     {"name": "add", "parameters": {"a": {"type": "number"}, "b": {"type": "integer"}}},

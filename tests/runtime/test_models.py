@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.runtime import fetch, hub, resolve
 from cmm.runtime.catalogue import WheelSource, read_catalogue

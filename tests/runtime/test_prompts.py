@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runtime_doubles import CONTROLS, Template, tiny_tokenizer
+
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import HERMES
@@ -18,16 +22,16 @@ from cmm.runtime.prompt_config import (
     shipped_configs,
 )
 from cmm.runtime.prompts import build_frame
-from hypothesis import given
-from hypothesis import strategies as st
-
-from runtime_doubles import CONTROLS, Template, tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
 ENCODER = PlainEncoder(TOKENIZER)
 CONFIG = PromptConfig(name="test")
-pieces = st.sampled_from([*CONTROLS, "<|im_", "start|>", "\ue000", "\n", "e\u0301", "👩‍👩‍👧", "\x00"])
-texts = st.lists(pieces | st.text(st.characters(exclude_categories=["Cs"])), max_size=8).map("".join)
+pieces = st.sampled_from(
+    [*CONTROLS, "<|im_", "start|>", "\ue000", "\n", "e\u0301", "👩‍👩‍👧", "\x00"]
+)
+texts = st.lists(pieces | st.text(st.characters(exclude_categories=["Cs"])), max_size=8).map(
+    "".join
+)
 
 
 def controls_in(ids: list[int]) -> list[str]:

@@ -8,12 +8,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from runtime_doubles import tiny_tokenizer
+
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.grammar.formats import HERMES
 from cmm.grammar.functions import load_functions
 from cmm.runtime.slow import decode_slowly
-
-from runtime_doubles import tiny_tokenizer
 
 SETS = sorted((Path(__file__).parent.parent / "data" / "sets").glob("*.json"))
 VOCABULARY = load_vocabulary(tiny_tokenizer())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cmm.data import data_path
 from cmm.runtime import Caller
 from cmm.runtime.files import load_prompts
@@ -77,9 +78,7 @@ def test_engine_equals_slow_twin(caller: Caller) -> None:
     request = caller._request(1, "Greet john")
     [(_, fast)] = caller._decode([request])
     prompt = [*caller._frame.head, *request]
-    slow = decode_slowly(
-        caller.model.next_logits, caller.compiled.table, prompt, caller.max_tokens
-    )
+    slow = decode_slowly(caller.model.next_logits, caller.compiled.table, prompt, caller.max_tokens)
     assert fast == slow
 
 
