@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ TABLES = {
     count: compile_functions(parse_functions(FUNCTIONS[:count]), VOCABULARY) for count in (1, 2, 4)
 }
 PADDED = VOCABULARY.size + 13  # logits have more rows than there are tokens
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads that wait for each other make tiny networks slow on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def slow_logits(network: Any) -> Any:
