@@ -21,7 +21,8 @@ export PIP_ROOT_USER_ACTION := ignore
 PY := $(VENV)/bin/python
 PACKAGES := grammar compiler runtime data
 SOURCES := grammar compiler runtime data tests bench
-# The CPU build of torch; where that index cannot be reached, pip goes on with the usual one.
+# The CPU build of torch; where that index cannot be reached, pip goes on with the usual one. Without
+# dependencies, or pip would ask for each of them there too.
 TORCH_INDEX := --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
 PIP := $(PY) -m pip install --quiet --constraint constraints.txt
 
@@ -79,7 +80,7 @@ $(PY):
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(PY)
 	@echo "installing torch (CPU) and the program into $(VENV), once" >&2
-	@$(PIP) $(TORCH_INDEX) torch
+	@$(PIP) $(TORCH_INDEX) --no-deps torch
 	@$(PIP) --editable '.[run]'
 	@touch $@
 

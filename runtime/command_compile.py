@@ -85,15 +85,15 @@ def shown(grammar: Grammar, form: str) -> str:
 
 def described(compiled: Compiled, model: str, path: Path | None, size: int) -> str:
     """What was compiled, in a few lines."""
-    table = compiled.table
+    counts = compiled.table.counts()
     how = "was there already, read" if compiled.reused else "compiled"
     return "\n".join(
         [
-            f"states       {len(table.automaton.final):,}",
-            f"transitions  {len(table.rows.tokens):,}, and those of strings, shared by all tables",
+            f"states       {counts['states']:,}",
+            f"transitions  {counts['transitions']:,}, and those of strings, shared by all tables",
             f"bytes        {size:,}",
             f"seconds      {compiled.seconds:.3f} ({how})",
-            f"model        {model}, {table.vocabulary.size:,} tokens",
+            f"model        {model}, {compiled.table.vocabulary.size:,} tokens",
             f"file         {path or 'none could be written'}",
         ]
     )
