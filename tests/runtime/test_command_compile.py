@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from runtime_doubles import tiny_tokenizer
+
 from cmm.compiler import TokenTable, load_vocabulary
 from cmm.runtime import command_compile
 from cmm.runtime.cli import main
 from cmm.runtime.resolve import ModelPlace
-
-from runtime_doubles import tiny_tokenizer
 
 CALL = '{"name": "fn_greet", "arguments": {"name": "john"}}'
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from cmm.grammar.errors import CmmError
 from cmm.runtime import command_run
 from cmm.runtime.caller import FunctionCall
