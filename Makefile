@@ -1,0 +1,89 @@
+# make run and make test do all that they need, once. Places (override from the environment or on
+# the command line): VENV, and what the program itself reads: CMM_CACHE_DIR, CMM_MODELS_DIR, HF_HOME.
+# Where ~/goinfre exists (homes with a small quota), large things go there.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+ARGS ?=
+GOINFRE := $(wildcard $(HOME)/goinfre)
+
+ifneq ($(GOINFRE),)
+VENV ?= $(GOINFRE)/cmm/venv
+export HF_HOME ?= $(GOINFRE)/huggingface
+export PIP_CACHE_DIR ?= $(GOINFRE)/pip
+export CMM_CACHE_DIR ?= $(GOINFRE)/cmm/cache
+else
+VENV ?= .venv
+endif
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+PY := $(VENV)/bin/python
+PACKAGES := grammar compiler runtime data
+SOURCES := grammar compiler runtime data tests bench
+# The CPU build of torch; where that index cannot be reached, pip goes on with the usual one. Without
+# dependencies, or pip would ask for each of them there too.
+TORCH_INDEX := --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
+PIP := $(PY) -m pip install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: install run debug test unit lint format bench clean fclean help
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo '  ARGS="..." reaches the command: make run ARGS="--input prompts.json"'
+
+install: $(VENV)/.run  ## virtual environment, CPU torch, the program
+
+run: $(VENV)/.run  ## answer data/input/function_calling_tests.json; ARGS go to cmm run
+	@$(VENV)/bin/cmm run $(ARGS)
+
+debug: $(VENV)/.run  ## the same under the debugger
+	@$(PY) -m pdb -m cmm.runtime.cli run $(ARGS)
+
+test: $(VENV)/.dev  ## all tests; those of a real model fetch it first
+	@$(PY) -m pytest $(ARGS)
+
+unit: $(VENV)/.dev  ## the tests that need no weights
+	@$(PY) -m pytest -m "not model" $(ARGS)
+
+lint: $(VENV)/.dev build/typing  ## ruff, and mypy in strict mode
+	@$(PY) -m ruff check $(wildcard $(SOURCES))
+	@$(PY) -m ruff format --check $(wildcard $(SOURCES))
+	@MYPYPATH=build/typing $(PY) -m mypy $(PACKAGES:%=-p cmm.%)
+
+format: $(VENV)/.dev  ## let ruff lay out the code
+	@$(PY) -m ruff check --fix $(wildcard $(SOURCES))
+	@$(PY) -m ruff format $(wildcard $(SOURCES))
+
+bench: $(VENV)/.dev  ## measure; one JSON line for each benchmark
+	@for file in bench/*.py; do $(PY) $$file $(ARGS) || exit 1; done
+
+clean:  ## what the tools leave behind
+	@rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find $(wildcard $(SOURCES)) -name __pycache__ -prune -exec rm -rf {} +
+
+fclean: clean  ## also the virtual environment and the output; models and tables stay cached
+	@rm -rf $(VENV) data/output
+
+# mypy does not follow the mapping of folders to cmm.*, so it is shown a tree of links.
+build/typing: Makefile
+	@mkdir -p build/typing/cmm
+	@for name in $(PACKAGES); do ln -sfn ../../../$$name build/typing/cmm/$$name; done
+	@touch build/typing
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "cmm needs Python 3.10 or newer: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@mkdir -p $(dir $(VENV))
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(PY)
+	@echo "installing torch (CPU) and the program into $(VENV), once" >&2
+	@$(PIP) $(TORCH_INDEX) --no-deps torch
+	@$(PIP) --editable '.[run]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@$(PIP) --editable '.[run,dev]'
+	@touch $@

@@ -1,0 +1,128 @@
+"""Requests in, typed calls out: the runtime for programmers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from cmm.compiler import compile_grammar
+from cmm.grammar.errors import CmmError, InvalidInput
+from cmm.grammar.formats import HERMES, CallFormat
+from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.runtime.choose import TokenId
+from cmm.runtime.engine import Engine
+from cmm.runtime.model import Model, load_model
+from cmm.runtime.prompt_config import PromptConfig, config_for
+from cmm.runtime.prompts import build_frame
+from cmm.runtime.resolve import find_model
+from cmm.runtime.slow import decode_slowly
+
+
+class FunctionCall(BaseModel):
+    """One call: the request it answers, the function's name, typed arguments.
+
+    >>> print(FunctionCall(prompt="2 and 3?", name="fn_add_numbers", parameters={"a": 2.0}))
+    fn_add_numbers(a=2.0)
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    prompt: str
+    name: str
+    parameters: dict[str, Any]
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
+        return f"{self.name}({arguments})"
+
+
+class Caller:
+    """Turns requests into calls of the given functions.
+
+    `functions` are function schemas or the path of a file of them; `model` is what `--model`
+    takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[FunctionSchema] | str | Path,
+        model: str | Model | None = None,
+        *,
+        config: PromptConfig | None = None,
+        max_tokens: int | None = None,
+        call_format: CallFormat = HERMES,
+    ) -> None:
+        if isinstance(functions, str | Path):
+            functions = load_functions(functions)
+        self.functions = tuple(functions)
+        if not self.functions:
+            raise InvalidInput("there is no function to call")
+        self.model = model if isinstance(model, Model) else load_model(find_model(model))
+        self.config = config or config_for(self.model.name)
+        self.max_tokens = max_tokens or self.config.limits.max_tokens
+        self._format = call_format
+        self.compiled = compile_grammar(call_format.grammar(self.functions), self.model.vocabulary)
+        self._frame = build_frame(
+            self.functions, self.model.template, self.model.encoder, self.config, call_format
+        )
+        self._engine = Engine(self.model.network, self.compiled.table, self._frame.head)
+        self._slow_forwards = 0
+
+    @property
+    def forwards(self) -> int:
+        """Forward passes of the model so far."""
+        return self._engine.forwards + self._slow_forwards
+
+    def call(self, prompt: str) -> FunctionCall:
+        """The call that answers one request."""
+        return self.call_many([prompt])[0]
+
+    def call_many(self, prompts: Iterable[str]) -> list[FunctionCall]:
+        """The calls that answer some requests, in their order."""
+        calls = dict(self.stream(list(prompts)))
+        return [calls[index] for index in sorted(calls)]
+
+    def stream(self, prompts: Sequence[str]) -> Iterator[tuple[int, FunctionCall]]:
+        """(index, call) as soon as each is finished."""
+        requests = [self._request(number, text) for number, text in enumerate(prompts, 1)]
+        for index, answer in self._decode(requests):
+            yield index, self._read(prompts[index], answer)
+
+    def _request(self, number: int, text: str) -> list[TokenId]:
+        """The token ids after the shared head, if the prompt fits the model's context."""
+        ids = self._frame.request_ids(text)
+        length = len(self._frame.head) + len(ids) + self.max_tokens
+        if length > self.model.context:
+            raise CmmError(
+                f"prompt {number} needs {length} tokens with its answer, and the model "
+                f'"{self.model.name}" reads {self.model.context}',
+                advice="shorten the prompt, or name fewer functions",
+            )
+        return ids
+
+    def _decode(self, requests: list[list[TokenId]]) -> Iterator[tuple[int, list[TokenId]]]:
+        """Answers from the engine, or from the slow twin where rows cannot share a sequence."""
+        try:
+            if self.model.packs:
+                yield from self._engine.decode(requests, self.max_tokens)
+                return
+            for index, request in enumerate(requests):
+                prompt = [*self._frame.head, *request]
+                table = self.compiled.table
+                answer = decode_slowly(self.model.next_logits, table, prompt, self.max_tokens)
+                self._slow_forwards += len(answer)
+                yield index, answer
+        except CmmError as error:
+            raise CmmError(
+                f'{error.problem} (model "{self.model.name}")', advice=error.advice
+            ) from error
+
+    def _read(self, prompt: str, answer: Sequence[TokenId]) -> FunctionCall:
+        """The call that the tokens spell."""
+        tokens = self.model.vocabulary.tokens
+        text = b"".join(tokens[token] for token in answer).decode("utf-8")
+        name, parameters = self._format.parse(text, self.functions)
+        return FunctionCall(prompt=prompt, name=name, parameters=parameters)

@@ -1,0 +1,61 @@
+"""One decision: which of the allowed tokens comes next. Shared by both decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmm.grammar.errors import CmmError
+
+TokenId = int
+StateId = Any  # opaque and hashable; only the table knows what is in it
+Logits = NDArray[np.float32]
+
+
+class Table(Protocol):
+    """What decoding asks of a token table."""
+
+    @property
+    def start(self) -> Hashable: ...
+    def allowed(self, state: StateId) -> NDArray[np.int32]: ...
+    def next(self, state: StateId, token: TokenId) -> StateId: ...
+    def is_final(self, state: StateId) -> bool: ...
+    def distance(self, state: StateId) -> int: ...
+
+
+def check_limit(table: Table, max_tokens: int) -> None:
+    """Refuse a token limit within which no call can be said."""
+    least = table.distance(table.start)
+    if max_tokens < least:
+        raise CmmError(
+            f"a call needs at least {least} tokens, and the limit is {max_tokens}",
+            advice=f"use --max-tokens {least} or more",
+        )
+
+
+def forced_token(table: Table, state: StateId) -> TokenId | None:
+    """The next token if only one is allowed: the model need not be asked."""
+    allowed = table.allowed(state)
+    return int(allowed[0]) if len(allowed) == 1 else None
+
+
+def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> TokenId:
+    """The likeliest allowed token after which the call can still end within `left` tokens.
+
+    `logits` has one number for each allowed token, in their order. `left` counts the token that
+    is chosen. Ties go to the lowest id.
+    """
+    allowed = table.allowed(state)
+    if not np.isfinite(logits).all():
+        raise CmmError("the model computed a logit that is not a finite number")
+    best = int(allowed[int(np.argmax(logits))])  # argmax takes the first of equals
+    if table.distance(table.next(state, best)) < left:
+        return best
+    for place in np.argsort(-logits, kind="stable"):
+        token = int(allowed[place])
+        if table.distance(table.next(state, token)) < left:
+            return token
+    raise AssertionError(f"no token leads from {state} to the end within {left} tokens")

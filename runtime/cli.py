@@ -1,0 +1,103 @@
+"""The command `cmm`: one function per command; its docstring is its help."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from cmm.grammar.errors import CmmError
+from cmm.runtime import command_compile, command_models, command_run
+from cmm.runtime.display import tell
+
+Command = Callable[[argparse.Namespace], int]
+Options = Callable[[argparse.ArgumentParser], None]
+
+COMMANDS: dict[str, tuple[Command, Options]] = {
+    "run": (command_run.run, command_run.add_run),
+    "call": (command_run.call, command_run.add_call),
+    "compile": (command_compile.compile_table, command_compile.add_compile),
+    "match": (command_compile.match, command_compile.add_match),
+    "models": (command_models.models, command_models.add_models),
+}
+
+HOME = Path(__file__).parent.parent
+
+# Exit codes: 0 done, 1 no match, 2 wrong input, 130 stopped by Ctrl-C.
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="cmm", description="Requests become valid, typed function calls."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (command, add_options) in COMMANDS.items():
+        text = inspect.getdoc(command) or ""
+        add_options(
+            commands.add_parser(
+                name,
+                help=text.splitlines()[0],
+                description=text,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+        )
+    return parser
+
+
+def underscored(argument: str) -> str:
+    """A long option with underscores, so that dashes work as well.
+
+    >>> underscored("--max-tokens=5"), underscored("a-b")
+    ('--max_tokens=5', 'a-b')
+    """
+    if not argument.startswith("--") or argument == "--":
+        return argument
+    name, equals, value = argument[2:].partition("=")
+    return "--" + name.replace("-", "_") + equals + value
+
+
+def normalise(arguments: Sequence[str]) -> list[str]:
+    """Long options with underscores; what follows a lone `--` stays as it is."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*map(underscored, arguments[:end]), *arguments[end:]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; errors are one line on stderr."""
+    warnings.showwarning = show_warning
+    options = build_parser().parse_args(normalise(sys.argv[1:] if arguments is None else arguments))
+    command, _ = COMMANDS[options.command]
+    try:
+        return command(options)
+    except CmmError as error:
+        tell(f"cmm: {error}")
+        return 2
+    except KeyboardInterrupt:
+        tell("cmm: stopped")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Our own warnings as one line; those of libraries are not for the user."""
+    if category is UserWarning and Path(filename).parent.parent == HOME:
+        tell(f"cmm: warning: {message}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

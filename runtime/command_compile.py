@@ -1,0 +1,140 @@
+"""`cmm compile` and `cmm match`: the automaton itself, without torch."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cmm.compiler import (
+    Compiled,
+    build_automaton,
+    compile_grammar,
+    load_vocabulary,
+    show_automaton,
+)
+from cmm.compiler import match as match_text
+from cmm.grammar.errors import CmmError, InvalidInput
+from cmm.grammar.files import read_json
+from cmm.grammar.formats import call_grammar
+from cmm.grammar.functions import load_functions
+from cmm.grammar.json_schema import schema_grammar
+from cmm.grammar.nodes import Grammar
+from cmm.grammar.show import show_grammar, show_regex
+from cmm.runtime.command_run import FUNCTIONS, shipped
+from cmm.runtime.display import printable
+from cmm.runtime.files import check_output
+from cmm.runtime.resolve import find_model
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """What is compiled: a function set, or one plain schema."""
+    parser.add_argument("functions", nargs="?", type=Path, help=str(FUNCTIONS))
+    parser.add_argument("--schema", type=Path, metavar="F", help="one JSON Schema instead")
+
+
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    """The options of `cmm compile`."""
+    add_source(parser)
+    parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
+    parser.add_argument("--output", type=Path, metavar="F", help="write the table to this file too")
+    parser.add_argument("--show", choices=["grammar", "regex", "automaton"], help="print it")
+
+
+def compile_table(options: argparse.Namespace) -> int:
+    """Compile functions, or a JSON Schema, to a token automaton, and cache it.
+
+    examples:
+      cmm compile functions.json
+      cmm compile functions.json --show grammar
+      cmm compile --schema schema.json --model ./my-model --output table.cmm
+    """
+    grammar = read_grammar(options.functions, options.schema)
+    if options.show:
+        print(shown(grammar, options.show))
+        return 0
+    if options.output:
+        check_output(options.output)
+    place = find_model(options.model, tokenizer_only=True)
+    compiled = compile_grammar(grammar, load_vocabulary(place.folder))
+    path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
+    if options.output:
+        path, size = options.output, compiled.table.save(options.output)
+    print(described(compiled, place.name, path, size))
+    return 0
+
+
+def read_grammar(functions: Path | None, schema: Path | None) -> Grammar:
+    """The grammar of the calls of a function file, or of the values of a schema."""
+    if functions is not None and schema is not None:
+        raise InvalidInput("name a function file or --schema, not both", file=str(functions))
+    path = schema or functions or shipped(FUNCTIONS)
+    try:
+        if schema is None:
+            return call_grammar(load_functions(path))
+        return schema_grammar(read_json(path))
+    except CmmError as error:
+        raise error.located(file=str(path)) from None
+
+
+def shown(grammar: Grammar, form: str) -> str:
+    """The grammar in one of the forms of --show."""
+    if form == "automaton":
+        return show_automaton(build_automaton(grammar))
+    return show_grammar(grammar) if form == "grammar" else show_regex(grammar)
+
+
+def described(compiled: Compiled, model: str, path: Path | None, size: int) -> str:
+    """What was compiled, in a few lines."""
+    counts = compiled.table.counts()
+    how = "was there already, read" if compiled.reused else "compiled"
+    return "\n".join(
+        [
+            f"states       {counts['states']:,}",
+            f"transitions  {counts['transitions']:,}, and those of strings, shared by all tables",
+            f"bytes        {size:,}",
+            f"seconds      {compiled.seconds:.3f} ({how})",
+            f"model        {model}, {compiled.table.vocabulary.size:,} tokens",
+            f"file         {path or 'none could be written'}",
+        ]
+    )
+
+
+def add_match(parser: argparse.ArgumentParser) -> None:
+    """The options of `cmm match`."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="functions, then calls")
+    parser.add_argument("--schema", type=Path, metavar="F", help="one JSON Schema instead")
+
+
+def match(options: argparse.Namespace) -> int:
+    """Say of each call whether the automaton accepts it, or where it stops.
+
+    A file holds one call as the model writes it, {"name": …, "arguments": {…}}, in exactly that
+    spelling. With --schema the files are values.
+
+    examples:
+      cmm match functions.json call.json
+      cmm match --schema schema.json value.json
+    """
+    functions, *calls = [None, *options.files] if options.schema else options.files
+    if not calls:
+        raise InvalidInput("which call? name a file after the functions")
+    automaton = build_automaton(read_grammar(functions, options.schema))
+    refused = 0
+    for path in calls:
+        text = read_bytes(path).strip(b" \t\r\n")
+        result = match_text(automaton, text)
+        print(f"{path}: {printable(result.explain(text))}")
+        refused += not result.accepted
+    return 1 if refused else 0
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes, or an error that names it."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInput("there is no such file", file=str(path)) from None
+    except IsADirectoryError:
+        raise InvalidInput("is a folder", file=str(path)) from None
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None

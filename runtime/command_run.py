@@ -1,0 +1,122 @@
+"""`cmm run` and `cmm call`: requests become calls."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmm.data import data_path
+from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.runtime.display import progress, tell
+from cmm.runtime.files import check_output, load_prompts, write_json
+from cmm.runtime.prompt_config import read_prompt_config
+
+if TYPE_CHECKING:
+    from cmm.runtime.caller import Caller, FunctionCall
+
+INPUT = Path("data/input")
+FUNCTIONS = INPUT / "functions_definition.json"
+PROMPTS = INPUT / "function_calling_tests.json"
+OUTPUT = Path("data/output/function_calls.json")
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that asks a model."""
+    parser.add_argument("--model", metavar="M", help="catalogue name, hub id, folder or .gguf file")
+    parser.add_argument("--max_tokens", type=positive, metavar="N", help="most tokens of one call")
+    parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
+
+
+def positive(text: str) -> int:
+    """A number of at least 1, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """The options of `cmm run`."""
+    parser.add_argument("--functions_definition", type=Path, metavar="F", help=str(FUNCTIONS))
+    parser.add_argument("--input", type=Path, metavar="F", help=str(PROMPTS))
+    parser.add_argument("--output", type=Path, metavar="F", default=OUTPUT, help=str(OUTPUT))
+    add_model_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answer a file of requests with typed calls.
+
+    Reads functions and requests, writes a JSON list of {"prompt", "name", "parameters"}.
+
+    examples:
+      cmm run
+      cmm run --input prompts.json --output calls.json
+      cmm run --functions_definition tools.json --model ./my-model
+    """
+    functions = load_functions(options.functions_definition or shipped(FUNCTIONS))
+    prompts = load_prompts(options.input or shipped(PROMPTS))
+    check_output(options.output)
+    caller = make_caller(functions, options)
+    started = time.perf_counter()
+    calls: dict[int, FunctionCall] = {}
+    try:
+        answer_all(caller, prompts, calls)
+    finally:
+        # Also after Ctrl-C or a failure: what is done is kept.
+        ordered = [calls[index].model_dump() for index in sorted(calls)]
+        if calls or not prompts:
+            write_json(options.output, ordered)
+        seconds = time.perf_counter() - started
+        tell(
+            f"{len(calls)} calls in {seconds:.1f} s, {caller.forwards} forward passes, "
+            f"model {caller.model.name}, written to {options.output}"
+        )
+    return 0
+
+
+def answer_all(caller: Caller, prompts: Sequence[str], calls: dict[int, FunctionCall]) -> None:
+    """Fill in the calls, and show each as it is done."""
+    with progress(len(prompts)) as show:
+        for index, call in caller.stream(prompts):
+            calls[index] = call
+            show(str(call))
+
+
+def add_call(parser: argparse.ArgumentParser) -> None:
+    """The options of `cmm call`."""
+    parser.add_argument("prompt", help="the request")
+    parser.add_argument("--functions", type=Path, metavar="F", help=str(FUNCTIONS))
+    add_model_options(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    """Answer one request; the call goes to stdout as JSON.
+
+    examples:
+      cmm call "What is the sum of 2 and 3?"
+      cmm call "Greet john" --functions tools.json
+    """
+    functions = load_functions(options.functions or shipped(FUNCTIONS))
+    print(make_caller(functions, options).call(options.prompt).model_dump_json())
+    return 0
+
+
+def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
+    """The caller that the options describe. Files are checked before torch is imported."""
+    config = read_prompt_config(options.prompts_config) if options.prompts_config else None
+    from cmm.runtime.caller import Caller
+
+    return Caller(
+        functions,
+        options.model,
+        config=config,
+        max_tokens=options.max_tokens,
+    )
+
+
+def shipped(path: Path) -> Path:
+    """The default file here, or the one that is shipped with the program."""
+    return path if path.exists() else data_path(*path.parts[1:])

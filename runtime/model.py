@@ -1,0 +1,95 @@
+"""A model in memory: network, tokenizer, vocabulary. Widths are compared here, once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from cmm.compiler import Vocabulary, load_vocabulary
+from cmm.grammar.errors import CmmError
+from cmm.runtime.choose import Logits, TokenId
+from cmm.runtime.display import hush_transformers
+from cmm.runtime.pack import can_pack
+from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.resolve import ModelPlace
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What is needed to prompt a model and to read its logits."""
+
+    name: str
+    network: Any
+    template: Any  # the transformers tokenizer, for its chat template alone
+    encoder: PlainEncoder
+    vocabulary: Vocabulary
+
+    @property
+    def packs(self) -> bool:
+        """Can several rows share one sequence?"""
+        return can_pack(self.network.config)
+
+    @property
+    def context(self) -> int:
+        """The most tokens of prompt and answer together."""
+        return int(getattr(self.network.config.get_text_config(), "max_position_embeddings", 4096))
+
+    @torch.inference_mode()
+    def next_logits(self, ids: Sequence[TokenId]) -> Logits:
+        """The logits after a sequence, computed from nothing."""
+        output = self.network(torch.tensor([list(ids)]), use_cache=False, logits_to_keep=1)
+        numbers: Logits = output.logits[0, -1].float().numpy()
+        return numbers
+
+
+def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
+    """Load network and tokenizer of a folder; code that a folder may bring is never run."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    hush_transformers()
+    folder = str(place.folder)
+    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
+        network: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=getattr(torch, dtype or best_dtype()),
+            attn_implementation="sdpa",
+            use_safetensors=True,
+            **safe,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
+    vocabulary = load_vocabulary(place.folder)
+    check_width(network, vocabulary, place.name)
+    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")))
+    return Model(place.name, network.eval(), tokenizer, encoder, vocabulary)
+
+
+def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
+    """Refuse a tokenizer with more tokens than the network has rows; padded rows may be more."""
+    rows = network.get_output_embeddings().weight.shape[0]
+    if vocabulary.size > rows:
+        raise CmmError(
+            f'the model "{name}" has {rows} rows of logits for {vocabulary.size} tokens: '
+            "this tokenizer belongs to another model"
+        )
+
+
+def best_dtype() -> str:
+    """bfloat16 where the processor computes it natively, float32 elsewhere."""
+    forced = os.environ.get("CMM_DTYPE")
+    if forced:
+        return forced
+    try:
+        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    except OSError:
+        flags = set()
+    return "bfloat16" if flags & {"avx512_bf16", "amx_bf16", "bf16"} else "float32"

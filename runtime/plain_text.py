@@ -1,0 +1,87 @@
+"""Text and control tokens kept apart: what a user writes is never more than text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.normalizers import NFC, NFD, NFKC, NFKD
+
+UNICODE_FORMS = (NFC, NFD, NFKC, NFKD)  # these change a text: it would not come back as it was
+
+
+class PlainEncoder:
+    """Encodes text for one tokenizer, with control tokens only where the template put them.
+
+    A control token is any added token, special or not: `<|im_end|>` and `<tool_call>` alike.
+    Texts of users are marked before the template is rendered (`protect`): the control tokens
+    written in them are replaced by marks that no template or text contains. Afterwards
+    `encode_rendered` makes control tokens of what is left, and text of the marks.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        added = tokenizer.get_added_tokens_decoder()
+        self.controls = {token.content: number for number, token in added.items()}
+        longest_first = sorted(self.controls, key=lambda text: (-len(text), text))
+        self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._names = longest_first
+        self._text = text_tokenizer(tokenizer)
+
+    def encode_text(self, text: str) -> list[int]:
+        """The ids of a text as text: no id is a control token, and they decode to the text."""
+        return list(self._text.encode(text, add_special_tokens=False).ids)
+
+    def protect(self, text: str, mark: str) -> str:
+        """The text with each control token in it replaced by its number between two marks."""
+        return self._control.sub(
+            lambda found: f"{mark}{self._names.index(found.group())}{mark}", text
+        )
+
+    def restore(self, text: str, mark: str) -> str:
+        """The text as it was before `protect`."""
+        numbered = re.compile(f"{re.escape(mark)}(\\d+){re.escape(mark)}")
+        return numbered.sub(lambda found: self._names[int(found.group(1))], text)
+
+    def encode_rendered(self, rendered: str, mark: str) -> list[int]:
+        """The ids of what a template rendered from protected texts."""
+        ids: list[int] = []
+        for piece, control in self._pieces(rendered):
+            if control:
+                ids.append(self.controls[piece])
+            elif piece:
+                ids += self.encode_text(self.restore(piece, mark))
+        return ids
+
+    def _pieces(self, rendered: str) -> Iterator[tuple[str, bool]]:
+        """The text in pieces, each either a control token or free of them."""
+        end = 0
+        for found in self._control.finditer(rendered):
+            yield rendered[end : found.start()], False
+            yield found.group(), True
+            end = found.end()
+        yield rendered[end:], False
+
+
+def text_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that reads control tokens as text, and gives every character back as it was."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_padding()
+    copy.no_truncation()
+    # `encode_special_tokens` spares special tokens alone, so the other added ones become special.
+    for token in tokenizer.get_added_tokens_decoder().values():
+        copy.add_special_tokens([AddedToken(token.content, special=True, normalized=False)])
+    copy.encode_special_tokens = True
+    if isinstance(copy.normalizer, UNICODE_FORMS):
+        copy.normalizer = None
+    return copy
+
+
+def unused_mark(texts: Iterable[str]) -> str:
+    """A character of the private use area that none of the texts contains.
+
+    >>> unused_mark(["a", "\\ue000"])
+    '\\ue001'
+    """
+    used = set().union(*map(set, texts))
+    return next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in used)

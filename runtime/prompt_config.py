@@ -1,0 +1,101 @@
+"""Prompt configurations: what a model is told around the user's request, as data."""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cmm.data import data_path
+from cmm.grammar.files import invalid_shape, read_json
+
+
+class Limits(BaseModel):
+    """How long an answer may be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: int = Field(default=256, ge=1, description="most tokens of one call")
+
+
+class Example(BaseModel):
+    """A request and the call that answers it, shown to the model before the real request."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: str
+    name: str
+    parameters: dict[str, Any]
+
+
+class PromptConfig(BaseModel):
+    """One prompt configuration.
+
+    >>> PromptConfig(name="short", system="Answer with a call.").limits.max_tokens
+    256
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="what to call this configuration")
+    models: tuple[str, ...] = Field(
+        default=("*",),
+        description='which models it is for: patterns such as "*qwen*", small letters',
+    )
+    system: str | None = Field(
+        default=None,
+        description="the system text; {tools} stands for the functions, one JSON a line, for "
+        "models whose own template does not list them; null leaves it to the template",
+    )
+    examples: tuple[Example, ...] = Field(
+        default=(), description="requests with their calls, shown before the real request"
+    )
+    template_arguments: dict[str, Any] = Field(
+        default_factory=dict, description="further arguments of the chat template"
+    )
+    limits: Limits = Limits()
+
+    def fits(self, model: str) -> bool:
+        """Is this configuration meant for the model of that name?
+
+        >>> PromptConfig(name="q", models=("*qwen*",)).fits("Qwen/Qwen3-0.6B")
+        True
+        """
+        return any(fnmatchcase(model.lower(), pattern) for pattern in self.models)
+
+
+def read_prompt_config(path: Path) -> PromptConfig:
+    """A configuration file, checked; a wrong one is an error with its place."""
+    document = read_json(path)
+    try:
+        return PromptConfig.model_validate(document)
+    except ValidationError as error:
+        raise invalid_shape(error).located(file=str(path)) from None
+
+
+def shipped_configs() -> tuple[PromptConfig, ...]:
+    """The shipped configurations, in the order in which they are tried.
+
+    >>> [config.name for config in shipped_configs()][-1]
+    'plain'
+    """
+    paths = sorted(data_path("prompts").glob("*.json"))
+    configs = [read_prompt_config(p) for p in paths if not p.name.endswith(".schema.json")]
+    return tuple(sorted(configs, key=lambda config: "*" in config.models))
+
+
+def config_for(model: str) -> PromptConfig:
+    """The first shipped configuration that is meant for a model.
+
+    >>> config_for("Qwen/Qwen3-0.6B").name
+    'qwen'
+    """
+    return next(config for config in shipped_configs() if config.fits(model))
+
+
+def config_schema() -> str:
+    """The JSON Schema of a configuration file, as the text of the file that lies beside them."""
+    return json.dumps(PromptConfig.model_json_schema(), indent=2) + "\n"

@@ -1,0 +1,68 @@
+"""Doubles small enough to read: a byte tokenizer with a few merges, tiny random networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+
+MERGES = [("a", "m"), ("n", "am"), ("nam", "e"), ('"', ":"), ("Ġ", '"'), ('"', "}"), ("1", "2")]
+CONTROLS = ["<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"]
+
+TEMPLATE = (
+    "{% if tools %}<|im_start|>system\n"
+    "{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}"
+    "<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+)
+
+
+def tiny_tokenizer() -> Tokenizer:
+    """All 256 bytes, a few merges, four control tokens."""
+    words = sorted(ByteLevel.alphabet()) + [left + right for left, right in MERGES]
+    tokenizer = Tokenizer(BPE({word: i for i, word in enumerate(words)}, MERGES))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = ByteLevelDecoder()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in CONTROLS[:2]])
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in CONTROLS[2:]])
+    return tokenizer
+
+
+def tiny_network(seed: int, rows: int, kind: str = "Qwen3") -> Any:
+    """A random network in float32 whose logits differ enough to be told apart."""
+    import transformers
+
+    torch.manual_seed(seed)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=rows,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=2048,
+        initializer_range=0.4,
+        tie_word_embeddings=False,
+        attn_implementation="sdpa",
+    )
+    network = getattr(transformers, f"{kind}ForCausalLM")(config)
+    return network.to(torch.float32).eval()
+
+
+class Template:
+    """A chat template rendered with jinja alone."""
+
+    def apply_chat_template(self, conversation: list[dict[str, str]], **arguments: Any) -> str:
+        import json
+
+        from jinja2 import Environment
+
+        environment = Environment(keep_trailing_newline=True)
+        environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+        template = environment.from_string(TEMPLATE)
+        return template.render(messages=conversation, **arguments)

@@ -1,0 +1,114 @@
+"""The commands: exit codes, streams, one line for an error; no model is asked here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cmm.runtime.cli import COMMANDS, main, normalise
+from cmm.runtime.display import printable
+from cmm.runtime.files import load_prompts, write_json
+
+# (arguments, exit code, what stderr says)
+WRONG = [
+    (["run", "--functions_definition", "nowhere.json"], "nowhere.json: there is no such file"),
+    (["run", "--functions-definition", "."], ".: is a folder"),
+    (["run", "--input", "nowhere.json"], "nowhere.json: there is no such file"),
+    (["run", "--input", "broken.json"], "broken.json @ line 1 column 5: broken JSON"),
+    (["run", "--input", "object.json"], "object.json: must be a list of prompts"),
+    (["run", "--input", "number.json"], "number.json @ /1/prompt: a prompt must be a text"),
+    (["run", "--input", "keyless.json"], 'keyless.json @ /0: has no "prompt"'),
+    (["run", "--input", "half.json"], "half.json @ /0: half of a surrogate pair"),
+    (["run", "--output", "."], ".: is a folder"),
+    (["run", "--output", "object.json/calls.json"], "object.json: the folder cannot be made"),
+    (["run", "--prompts_config", "broken.json"], "broken.json @ line 1 column 5: broken JSON"),
+    (["run", "--prompts-config=number.json"], "number.json: "),
+    (["run", "--model", "nonsense"], 'there is no model "nonsense"'),
+    (["call", "Hi", "--functions", "broken.json"], "broken.json @ line 1 column 5: broken JSON"),
+    (["models", "pull"], "which model?"),
+    (["models", "pull", "nonsense"], 'there is no model "nonsense"'),
+    (["compile", "broken.json"], "broken.json @ line 1 column 5: broken JSON"),
+    (["match", "nowhere.json", "call.json"], "nowhere.json: there is no such file"),
+]
+FILES = {
+    "broken.json": "[1, }",
+    "object.json": "{}",
+    "number.json": '["Hi", {"prompt": 3}]',
+    "keyless.json": '[{"text": "Hi"}]',
+    "half.json": '["\\ud800"]',
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_input(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"cmm: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["run", "--max_tokens", "0"], ["call"]])
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: cmm" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_holds_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([name, "--help"])
+    out = capsys.readouterr().out
+    assert stopped.value.code == 0
+    assert f"examples:\n  cmm {name}" in out
+
+
+def test_dashes_and_underscores() -> None:
+    given = ["call", "--max-tokens=9", "--prompts-config", "a-b", "--", "--not-an-option"]
+    assert normalise(given) == [
+        "call", "--max_tokens=9", "--prompts_config", "a-b", "--", "--not-an-option",
+    ]  # fmt: skip
+
+
+def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "calls.json"
+    write_json(path, [{"a": 2.0}])
+    with pytest.raises(TypeError):
+        write_json(path, [object()])
+    assert json.loads(path.read_text()) == [{"a": 2.0}]
+    assert not list(tmp_path.glob(".calls*"))
+
+
+def test_prompts_of_both_forms(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.json"
+    path.write_text('["a", {"prompt": "b", "note": 1}]')
+    assert load_prompts(path) == ("a", "b")
+
+
+def test_nothing_steers_the_terminal() -> None:
+    assert printable("f\x1b]0;x\x07(é)\u202e") == "f\\x1b]0;x\\x07(é)\\u202e"
+
+
+def test_torch_is_not_imported_without_need() -> None:
+    """Parsing, help and input errors are quick: no torch, no transformers."""
+    code = (
+        "import sys; from cmm.runtime.cli import main; main(['run', '--input', 'nowhere.json']);"
+        "print(sorted({'torch', 'transformers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,161 @@
+"""The fast engine against the slow twin, and both against the token limit."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from runtime_doubles import tiny_network, tiny_tokenizer
+
+from cmm.compiler import compile_functions, load_vocabulary
+from cmm.grammar.errors import CmmError
+from cmm.grammar.functions import parse_functions
+from cmm.runtime.choose import choose_token
+from cmm.runtime.engine import Engine
+from cmm.runtime.pack import can_pack
+from cmm.runtime.slow import decode_slowly
+
+FUNCTIONS = [
+    {"name": "add", "parameters": {"a": {"type": "number"}, "b": {"type": "integer"}}},
+    {"name": "add_all", "parameters": {"list": {"type": "array", "items": {"type": "number"}}}},
+    {"name": "greet", "parameters": {"name": {"type": "string"}, "loud": {"type": "boolean"}}},
+    {"name": "now", "parameters": {}},
+]
+VOCABULARY = load_vocabulary(tiny_tokenizer())
+TABLES = {
+    count: compile_functions(parse_functions(FUNCTIONS[:count]), VOCABULARY) for count in (1, 2, 4)
+}
+PADDED = VOCABULARY.size + 13  # logits have more rows than there are tokens
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads that wait for each other make tiny networks slow on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def slow_logits(network: Any) -> Any:
+    def logits_of(ids: list[int]) -> Any:
+        with torch.inference_mode():
+            return network(torch.tensor([ids]), use_cache=False).logits[0, -1].numpy()
+
+    return logits_of
+
+
+def text_of(answer: list[int]) -> str:
+    return b"".join(VOCABULARY.tokens[token] or b"" for token in answer).decode("utf-8")
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_engine_equals_slow_twin(seed: int) -> None:
+    """Token by token, for prompts of any length, batches of any size, limits from the least."""
+    dice = random.Random(seed)
+    network = tiny_network(seed % 10, PADDED, dice.choice(["Qwen3", "Llama"]))
+    table = TABLES[dice.choice(sorted(TABLES))]
+    limit = table.distance(table.start) + dice.randrange(30)
+    head = [dice.randrange(256) for _ in range(dice.randrange(20))]
+    prompts = [
+        [dice.randrange(256) for _ in range(dice.randrange(1, 12))]
+        for _ in range(dice.randrange(1, 7))
+    ]
+    engine = Engine(network, table, head, rows=dice.choice([1, 2, 32]))
+    fast = dict(engine.decode(prompts, limit))
+    slow = {
+        index: decode_slowly(slow_logits(network), table, [*head, *prompt], limit)
+        for index, prompt in enumerate(prompts)
+    }
+    assert fast == slow
+    for answer in fast.values():
+        assert len(answer) <= limit
+        assert table.accepts(text_of(answer)), text_of(answer)
+        assert set(json.loads(text_of(answer))) == {"name", "arguments"}
+
+
+def test_engine_can_be_asked_again() -> None:
+    """The head is kept, rows of an earlier decode are gone."""
+    engine = Engine(tiny_network(1, PADDED), TABLES[4], [1, 2, 3])
+    first = dict(engine.decode([[5, 6], [7]], 40))
+    before = engine.forwards
+    assert dict(engine.decode([[5, 6], [7]], 40)) == first
+    assert engine.forwards - before == before - 1  # all but the head's pass
+
+
+def test_stopping_midway_leaves_nothing_behind() -> None:
+    """A decode that is not read to its end does not show in the next."""
+    engine = Engine(tiny_network(1, PADDED), TABLES[4], [1, 2, 3], rows=1)
+    whole = dict(engine.decode([[5, 6], [7]], 40))
+    stopped = engine.decode([[9], [9, 9]], 40)
+    next(stopped)
+    stopped.close()
+    assert dict(engine.decode([[5, 6], [7]], 40)) == whole
+
+
+def test_only_forced_tokens_need_no_model() -> None:
+    """A decoder over a one-way table asks the network for nothing but the head."""
+    engine = Engine(tiny_network(0, PADDED), OneWay([65, 66, 67]), [1])
+    assert dict(engine.decode([[2], [3]], 3)) == {0: [65, 66, 67], 1: [65, 66, 67]}
+    assert engine.forwards == 1
+
+
+class OneWay:
+    """A table of one text: the state is the number of tokens read."""
+
+    start = 0
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = tokens
+
+    def allowed(self, state: int) -> Any:
+        return np.array(self.tokens[state : state + 1], dtype=np.int32)
+
+    def next(self, state: int, token: int) -> int:
+        return state + 1
+
+    def is_final(self, state: int) -> bool:
+        return state == len(self.tokens)
+
+    def distance(self, state: int) -> int:
+        return len(self.tokens) - state
+
+
+def test_limit_below_the_least_is_refused() -> None:
+    table = TABLES[4]
+    least = table.distance(table.start)
+    with pytest.raises(CmmError, match=f"at least {least} tokens"):
+        decode_slowly(slow_logits(None), table, [1], least - 1)
+    with pytest.raises(CmmError, match=f"at least {least} tokens"):
+        list(Engine(tiny_network(0, PADDED), table, []).decode([[1]], least - 1))
+
+
+def test_ties_go_to_the_lowest_id() -> None:
+    table = TABLES[4]
+    allowed = table.allowed(table.start)
+    flat = np.zeros(len(allowed), dtype=np.float32)
+    assert choose_token(table, table.start, flat, 256) == min(allowed)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_broken_logits_are_an_error(bad: float) -> None:
+    table = TABLES[4]
+    logits = np.zeros(len(table.allowed(table.start)), dtype=np.float32)
+    logits[-1] = bad
+    with pytest.raises(CmmError, match="not a finite number"):
+        choose_token(table, table.start, logits, 256)
+
+
+@pytest.mark.parametrize(
+    ("kind", "packs"),
+    [("Qwen3Config", True), ("LlamaConfig", True), ("Gemma3TextConfig", False)],
+)
+def test_which_networks_pack(kind: str, packs: bool) -> None:
+    import transformers
+
+    assert can_pack(getattr(transformers, kind)()) is packs

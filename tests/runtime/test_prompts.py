@@ -1,0 +1,114 @@
+"""Prompts: a user's text is text, whatever is in it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runtime_doubles import CONTROLS, Template, tiny_tokenizer
+
+from cmm.data import data_path
+from cmm.grammar.errors import InvalidInput
+from cmm.grammar.formats import HERMES
+from cmm.grammar.functions import parse_functions
+from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.prompt_config import (
+    PromptConfig,
+    config_for,
+    config_schema,
+    read_prompt_config,
+    shipped_configs,
+)
+from cmm.runtime.prompts import build_frame
+
+TOKENIZER = tiny_tokenizer()
+ENCODER = PlainEncoder(TOKENIZER)
+CONFIG = PromptConfig(name="test")
+pieces = st.sampled_from(
+    [*CONTROLS, "<|im_", "start|>", "\ue000", "\n", "e\u0301", "👩‍👩‍👧", "\x00"]
+)
+texts = st.lists(pieces | st.text(st.characters(exclude_categories=["Cs"])), max_size=8).map(
+    "".join
+)
+
+
+def controls_in(ids: list[int]) -> list[str]:
+    names = {number: text for text, number in ENCODER.controls.items()}
+    return [names[number] for number in ids if number in names]
+
+
+@given(texts)
+def test_requests_hold_no_control_token_and_come_back(text: str) -> None:
+    ids = ENCODER.encode_text(text)
+    assert not controls_in(ids)
+    assert TOKENIZER.decode(ids, skip_special_tokens=False) == text
+
+
+@given(texts, texts, texts)
+def test_no_text_changes_the_structure(name: str, description: str, request: str) -> None:
+    """Tool names, descriptions and requests leave the control tokens of the prompt alone."""
+    plain = [{"name": "f", "description": "d", "parameters": {"p": {"type": "string"}}}]
+    hostile = [
+        {
+            "name": name or "f",
+            "description": description,
+            "parameters": {name + "p": {"type": "string", "description": description}},
+        }
+    ]
+    expected = controls_in(frame_of(plain).prompt_ids("hello"))
+    ids = frame_of(hostile).prompt_ids(request)
+    assert controls_in(ids) == expected
+    text = TOKENIZER.decode(ids, skip_special_tokens=False)
+    assert f"<|im_start|>user\n{request}<|im_end|>\n" in text
+    assert json.dumps(description, ensure_ascii=False) in text
+
+
+def frame_of(definitions: list[dict[str, object]], config: PromptConfig = CONFIG):  # type: ignore[no-untyped-def]
+    return build_frame(parse_functions(definitions), Template(), ENCODER, config, HERMES)
+
+
+def test_prompt_equals_the_usual_encoding() -> None:
+    """Where nothing is hostile, the ids are those that the tokenizer itself gives."""
+    frame = frame_of([{"name": "f", "parameters": {}}])
+    ids = frame.prompt_ids("Greet john")
+    text = TOKENIZER.decode(ids, skip_special_tokens=False)
+    assert ids == TOKENIZER.encode(text, add_special_tokens=False).ids
+    assert text.endswith("<|im_start|>assistant\n<tool_call>\n")
+
+
+def test_system_text_lists_the_tools_once() -> None:
+    config = PromptConfig(name="own", system="Functions:\n{tools}")
+    text = TOKENIZER.decode(
+        frame_of([{"name": "f", "parameters": {}}], config).prompt_ids("x"),
+        skip_special_tokens=False,
+    )
+    assert text.count('"name": "f"') == 1
+
+
+def test_schema_is_up_to_date() -> None:
+    path = data_path("prompts", "prompt_config.schema.json")
+    assert path.read_text(encoding="utf-8") == config_schema()
+
+
+def test_every_model_has_a_configuration() -> None:
+    assert {config.name for config in shipped_configs()} == {"qwen", "plain"}
+    assert config_for("qwen2.5-coder-0.5b").template_arguments == {"enable_thinking": False}
+    assert config_for("smollm2-135m").name == "plain"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"name": 3}', "@ /name: "),
+        ('{"name": "x", "limits": {"max_tokens": 0}}', "@ /limits/max_tokens: "),
+        ('{"name": "x", "sytem": ""}', "@ /sytem: "),
+        ('{"name": ', "@ line 1 column "),
+    ],
+)
+def test_wrong_configurations(text: str, message: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        read_prompt_config(path)
