@@ -111,7 +111,7 @@ def _cached(
     """A value, whether its file is there, and whether the value came from it."""
     try:
         return unpack(read_arrays(path)), True, True
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, DamagedFile) as error:
         warnings.warn(f"{path} is made again: {error}", stacklevel=3)
