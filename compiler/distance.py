@@ -58,7 +58,7 @@ def measure(automaton: ByteAutomaton, text: Rows, rows: Rows, body_exits: ExitTr
     to_end[automaton.final] = 0
     to_body = np.full(base, FAR, np.int32)
     to_body[TEXT_BODY] = 0
-    found = Distances(to_end, to_body, to_end.copy())
+    found = Distances(to_end, to_body, np.full_like(to_end, FAR))
     inside = _Edges(text, 0)
     _relax(Distances(to_body, to_body[:0], to_body[:0]), inside)
     outside = _Edges(rows, base)
