@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
+from cmm.grammar.characters import CHARACTERS
 from cmm.grammar.errors import Unsupported
-from cmm.grammar.machine import EMPTY, MOST_MOVES, MOST_STATES, Move, Moves, crawl, joined, smallest
+from cmm.grammar.machine import EMPTY, MOST_STATES, Machine, Move, Moves
 from cmm.grammar.measures import count_texts, longest_texts, shortest_texts, without_gaps
-
-CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # all code points but the surrogates
-
-Pair = tuple[int | None, int | None]  # a state of each automaton, None once it has failed
+from cmm.grammar.products import product, word_machine
 
 
 @dataclass(frozen=True)
@@ -63,16 +61,25 @@ class Content:
             state = self.step(state, character)
         return state is not None and self.final[state]
 
+    @property
+    def machine(self) -> Machine:
+        """The two fields as one value."""
+        return self.moves, self.final
+
     def __and__(self, other: Content) -> Content:
         if self == other or other == ANY:
             return self
-        return other if self == ANY else _product(self, other, lambda a, b: a and b)
+        return (
+            other
+            if self == ANY
+            else Content(*product(self.machine, other.machine, lambda a, b: a and b))
+        )
 
     def __or__(self, other: Content) -> Content:
-        return _product(self, other, lambda a, b: a or b)
+        return Content(*product(self.machine, other.machine, lambda a, b: a or b))
 
     def __sub__(self, other: Content) -> Content:
-        return _product(self, other, lambda a, b: a and not b)
+        return Content(*product(self.machine, other.machine, lambda a, b: a and not b))
 
     def __invert__(self) -> Content:
         return ANY - self
@@ -139,44 +146,17 @@ class Content:
         )
 
 
-ANY = Content(*smallest([[(*span, 0) for span in CHARACTERS]], [True]))
+ANY = Content((tuple((*span, 0) for span in CHARACTERS),), (True,))
 NOTHING = Content(*EMPTY)
 
 
 def texts(values: Iterable[str]) -> Content:
-    """The finite set of these texts, built as the smallest automaton at once.
+    """The finite set of these texts, however many.
 
     >>> texts(["b", "a"]).finite(2)
     ('a', 'b')
-
-    Sorted texts share prefixes with their neighbours: what is left of the last text behind that
-    prefix cannot change any more and is shared with an equal end (Daciuk et al. 2000).
     """
-    ends: dict[tuple[bool, tuple[Move, ...]], int] = {}
-    path: list[list[Move]] = [[]]  # the open states along the last text
-    path_final = [False]
-
-    def close(depth: int) -> None:
-        while len(path) > depth + 1:
-            end = path_final.pop(), joined(path.pop())
-            number = ends.setdefault(end, len(ends))
-            path[-1].append((ord(last[len(path) - 1]), ord(last[len(path) - 1]), number))
-            if number > MOST_MOVES:
-                raise Unsupported(f"the values of a string need more than {MOST_MOVES} states")
-
-    last = ""
-    for text in sorted(set(values)):
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise Unsupported("a text with half of a surrogate pair")
-        depth = _common_prefix(last, text)
-        close(depth)
-        path += [[] for _ in text[depth:]]
-        path_final += [False] * (len(text) - depth)
-        path_final[-1], last = True, text
-    close(0)
-    rows = [path[0], *(row for _, row in ends)]
-    shifted = [[(low, high, target + 1) for low, high, target in row] for row in rows]
-    return Content(*smallest(shifted, [path_final[0], *(final for final, _ in ends)]))
+    return Content(*word_machine(values))
 
 
 def lengths(least: int, most: int | None = None) -> Content:
@@ -202,47 +182,6 @@ def union(contents: Iterable[Content]) -> Content:
     True
     """
     return reduce(Content.__or__, contents, NOTHING)
-
-
-def _common_prefix(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _product(one: Content, other: Content, keep: Callable[[bool, bool], bool]) -> Content:
-    """Both automata side by side; one that has failed accepts nothing more."""
-    one_alone, other_alone = keep(True, False), keep(False, True)
-
-    def follow(pair: Pair) -> Iterator[tuple[int, int, Pair]]:
-        a, b = pair
-        for low, high, targets in _overlay(
-            one.moves[a] if a is not None else (), other.moves[b] if b is not None else ()
-        ):
-            if (targets[0] is not None or other_alone) and (targets[1] is not None or one_alone):
-                yield low, high, targets
-
-    def is_final(pair: Pair) -> bool:
-        a, b = pair
-        return keep(a is not None and one.final[a], b is not None and other.final[b])
-
-    start: Pair = (0, 0)
-    most = max(MOST_STATES, len(one.moves), len(other.moves))
-    return Content(*crawl(start, follow, is_final, most))
-
-
-def _overlay(one: tuple[Move, ...], other: tuple[Move, ...]) -> Iterator[tuple[int, int, Pair]]:
-    """The ranges of both, cut at each other's ends, with the targets of each."""
-    i = j = low = 0
-    while i < len(one) or j < len(other):
-        a = one[i] if i < len(one) else (0x110000, 0x110000, -1)
-        b = other[j] if j < len(other) else (0x110000, 0x110000, -1)
-        low = max(low, min(a[0], b[0]))
-        in_a, in_b = a[0] <= low, b[0] <= low
-        high = min(a[1] if in_a else a[0] - 1, b[1] if in_b else b[0] - 1)
-        yield low, high, (a[2] if in_a else None, b[2] if in_b else None)
-        low = high + 1
-        i += a[1] < low
-        j += b[1] < low
 
 
 def _shown_row(row: tuple[Move, ...]) -> str:

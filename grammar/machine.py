@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from cmm.grammar.errors import Unsupported
@@ -61,13 +61,23 @@ def smallest(moves: Sequence[Iterable[Move]], final: Sequence[bool]) -> Machine:
     if 0 not in useful:
         return EMPTY
     trimmed = {s: [move for move in moves[s] if move[2] in useful] for s in useful}
-    block_of = _coarsest_partition(trimmed, final)
+    return numbered(trimmed, final, _coarsest_partition(trimmed, final))
+
+
+def numbered(
+    moves: Mapping[int, Iterable[Move]], final: Sequence[bool], block_of: Mapping[int, int]
+) -> Machine:
+    """One state for each block of equal states, in order of discovery from that of state 0.
+
+    >>> numbered({0: [(97, 97, 2)], 2: []}, [False, False, True], {0: 5, 2: 7})
+    ((((97, 97, 1),), ()), (False, True))
+    """
     numbers = {block_of[0]: 0}
     order = [0]
     rows: list[tuple[Move, ...]] = []
     for state in order:  # grows as blocks are discovered
         row: list[Move] = []
-        for low, high, target in trimmed[state]:
+        for low, high, target in moves[state]:
             block = block_of[target]
             if block not in numbers:
                 numbers[block] = len(order)

@@ -201,7 +201,7 @@ class _Search:
         stepped: set[Thread] = set()
         for number, open_ in threads:
             node = self.graph.nodes[number]
-            if number != MATCHED and node.reads not in members:
+            if (not open_) if number == MATCHED else (node.reads not in members):
                 continue
             left = self.step_open(open_, members) if open_ else NONE
             if left is not None:
