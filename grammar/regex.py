@@ -190,7 +190,9 @@ class _Parser:
         self.fold = fold_outside
         self.depth -= 1
         look = found["look"] if found else None
-        return Look(part, "<" not in look, "=" in look) if look else part
+        if look:
+            return Look(part, "<" not in look, "=" in look)
+        return Row((part,)) if isinstance(part, Edge) else part  # (?:^)* is no ^*
 
     def escape(self) -> Regex:
         if self.at < len(self.pattern) and self.pattern[self.at] in EDGES:
