@@ -16,7 +16,8 @@ def either(*options: str) -> str:
 # 400 divides.
 _FOURTH = "(?:[02468][048]|[13579][26])"
 _LEAP_YEAR = either(f"[0-9]{{2}}(?!00){_FOURTH}", f"{_FOURTH}00")
-DATE = either(
+# There is a year 0 in the RFC, but in few programs.
+DATE = "(?!0000)" + either(
     "[0-9]{4}-" + either(
         "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])",
         "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)",
@@ -44,7 +45,7 @@ def _leap_seconds() -> str:
 TIME = either(_ORDINARY_TIME, _leap_seconds())
 # A leap second ends June or December. Those of other zones than UTC are left out: with them, a
 # state would have to remember day and hour to the end, which makes the automaton 20 times larger.
-_LEAP_TIME = f"[0-9]{{4}}-(?:06-30|12-31)[tT]23:59:60{_FRACTION}{_UTC}"
+_LEAP_TIME = f"(?!0000)[0-9]{{4}}-(?:06-30|12-31)[tT]23:59:60{_FRACTION}{_UTC}"
 DATE_TIME = either(f"{DATE}[tT]{_ORDINARY_TIME}", _LEAP_TIME)
 
 # RFC 3339, appendix A: units may only follow their neighbour.

@@ -30,7 +30,7 @@ _JAMO = range(0x1100, 0x1200)  # parts of Hangul syllables
 
 # Thousands of allowed letters stand between two that are not, mostly capitals. Each would be a move
 # in each of a thousand states: only the longer spans are kept, whole alphabets and syllabaries.
-SHORTEST_SPAN = 20
+SHORTEST_SPAN = 7
 
 _LABEL = f"(?!-|..--)[^{DOTS}]*[^{DOTS}-]"
 _NAMES = f"^{_LABEL}(?:[{DOTS}]{_LABEL}){{0,{MOST_LABELS - 1}}}$"
@@ -89,9 +89,9 @@ def idn_hostname() -> Content:
     >>> idn_hostname().accepts("b\u00fccher.example"), idn_hostname().accepts("b\u00b7cher")
     (True, False)
 
-    Never a name that IDNA 2008 rejects. Left out: letters that stand alone, combining marks (they would need composing),
-    characters that need context, `xn--`, more than 8 characters beyond ASCII in a label, and
-    right-to-left names but single words.
+    Never a name that IDNA 2008 rejects. Left out: letters that stand alone among others, combining
+    marks (they would need composing), characters that need context, `xn--`, more than 8 characters
+    beyond ASCII in a label, and right-to-left names but single words.
     """
     right_to_left = "".join(rf"\u{{{a:x}}}-\u{{{b:x}}}" for a, b in letters("R", "AL"))
     word = pattern_content(f"^[{right_to_left}]{{1,{MOST_WEIGHT // WEIGHT}}}$")
