@@ -29,8 +29,9 @@ _CATEGORIES = frozenset({"Ll", "Lo", "Lm", "Nd"})
 _JAMO = range(0x1100, 0x1200)  # parts of Hangul syllables
 
 # Thousands of allowed letters stand between two that are not, mostly capitals. Each would be a move
-# in each of a thousand states: only the longer spans are kept, whole alphabets and syllabaries.
-SHORTEST_SPAN = 7
+# in each of a thousand states: only the longer spans are kept, whole alphabets and syllabaries,
+# and those of Latin-1.
+SHORTEST_SPAN = 20
 
 _LABEL = f"(?!-|..--)[^{DOTS}]*[^{DOTS}-]"
 _NAMES = f"^{_LABEL}(?:[{DOTS}]{_LABEL}){{0,{MOST_LABELS - 1}}}$"
@@ -60,7 +61,10 @@ def letters(*directions: str) -> Ranges:
     return ranges(
         (low, high)
         for low, high in spans
-        if high - low >= SHORTEST_SPAN or chr(low) in _ALLOWED or chr(high) in _ALLOWED
+        if high - low >= SHORTEST_SPAN
+        or high < 0x100
+        or chr(low) in _ALLOWED
+        or chr(high) in _ALLOWED
     )
 
 
