@@ -34,7 +34,7 @@ class Node:
 class Graph:
     """The nodes of an expression; `start` leads to MATCHED.
 
-    >>> from cmm.grammar.regex import parse_regex
+    >>> from cmm.grammar.regex_parser import parse_regex
     >>> graph = Graph(parse_regex("^a"))
     >>> graph.start, [(node.edge, node.reads, node.then) for node in graph.nodes]
     (2, [('', None, []), ('', 0, [0]), ('^', None, [1])])
