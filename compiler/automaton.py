@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from cmm.compiler.determinise import Dfa, determinise
 from cmm.compiler.minimise import minimise
-from cmm.compiler.nfa import ROOT_FRAME, build_nfa
+from cmm.compiler.nfa import ROOT_FRAME
+from cmm.compiler.thompson import build_nfa
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
 
@@ -122,28 +123,33 @@ def build_automaton(grammar: Grammar) -> ByteAutomaton:
 
 
 def _table(dfa: Dfa) -> ByteAutomaton:
-    cuts = sorted({0} | {byte for edges in dfa.edges for low, high, _ in edges
+    cuts = sorted({0} | {byte for edges in dfa.edges for low, high, *_ in edges
                          for byte in (low, high + 1)})  # fmt: skip
     class_at = {cut: i for i, cut in enumerate(cuts)}
     starts = np.array([cut for cut in cuts if cut < 256])
     classes = (np.searchsorted(starts, np.arange(256), side="right") - 1).astype(np.uint8)
     moves = np.full((len(dfa.edges), len(starts)), DEAD, np.int32)
-    calls: list[tuple[int, int]] = []
+    calls: dict[tuple[int, int], int] = {}
+
+    def call(entered: int, back: int) -> int:
+        return CALL - calls.setdefault((entered, back), len(calls))
+
     returns = [final and frame != ROOT_FRAME
                for final, frame in zip(dfa.final, dfa.frame, strict=True)]  # fmt: skip
     for state, edges in enumerate(dfa.edges):
-        for low, high, target in edges:
-            last = class_at.get(high + 1, len(starts))
-            moves[state, class_at[low] : last] = POP if returns[target] else target
+        for low, high, target, inside in edges:
+            move = POP if returns[target] else target
+            if inside:  # before the end of a frame nothing is left to return to in it
+                move = TEXT_BODY if returns[target] else call(TEXT_BODY, target)
+            moves[state, class_at[low] : class_at.get(high + 1, len(starts))] = move
     for state, called in enumerate(dfa.calls):
         for frame, back in called:
-            [(opening, _, entered)] = dfa.edges[dfa.starts[frame]]
-            moves[state, class_at[opening]] = CALL - len(calls)
-            calls.append((entered, back))
+            [(opening, _, entered, inside)] = dfa.edges[dfa.starts[frame]]
+            moves[state, class_at[opening]] = call(entered, back)
     return ByteAutomaton(
         classes=classes,
         moves=moves,
-        calls=np.array(calls, np.int32).reshape(-1, 2),
+        calls=np.array(list(calls), np.int32).reshape(-1, 2),
         final=np.array([f and not r for f, r in zip(dfa.final, returns, strict=True)]),
         start=dfa.starts[ROOT_FRAME],
         text_states=dfa.frame.count(0),

@@ -17,7 +17,9 @@ from cmm.compiler.nfa import FrameId, Nfa
 from cmm.grammar.errors import Unsupported
 
 Item = Any  # an NFA state, or a pair (NFA state, Item to return to)
-Edge = tuple[int, int, int]  # (first byte, last byte, target)
+# (first byte, last byte, target, inside): an edge inside leads into the body of a string, whose end
+# returns to the target.
+Edge = tuple[int, int, int, bool]
 
 DEFAULT_STATE_BUDGET = 500_000
 
@@ -36,11 +38,11 @@ class Dfa:
 def determinise(nfa: Nfa, budget: int = DEFAULT_STATE_BUDGET) -> Dfa:
     """The deterministic automaton of every frame.
 
-    >>> from cmm.compiler.nfa import build_nfa
+    >>> from cmm.compiler.thompson import build_nfa
     >>> from cmm.grammar.nodes import Grammar, Literal, choice
     >>> dfa = determinise(build_nfa(Grammar(choice([Literal("ab"), Literal("ac")]))))
-    >>> [(low, high, target)] = dfa.edges[dfa.starts[1]]
-    >>> [(chr(low), dfa.final[end]) for low, _, end in dfa.edges[target]]
+    >>> [(low, high, target, inside)] = dfa.edges[dfa.starts[1]]
+    >>> [(chr(low), dfa.final[end]) for low, _, end, _ in dfa.edges[target]]
     [('b', True), ('c', True)]
     """
     return _Construction(nfa, budget).run()
@@ -94,7 +96,12 @@ class _Construction:
             if back is not None and state in self.ends:
                 reached = [back]
             else:
-                if self.nfa.moves[state] or self.nfa.calls[state] or state in self.ends:
+                if (
+                    self.nfa.moves[state]
+                    or self.nfa.calls[state]
+                    or state in self.ends
+                    or state in self.nfa.inside
+                ):
                     yield here
                 reached = [t if back is None else (t, back) for t in self.nfa.empty[state]]
             for target in reached:
@@ -110,8 +117,19 @@ class _Construction:
             (called, self.number(frame, backs)) for called, backs in sorted(calls.items())
         ]
         self.dfa.edges[number] = [
-            (low, high, self.number(frame, targets)) for low, high, targets in _split(moves)
+            (low, high, *self.target(frame, targets)) for low, high, targets in _split(moves)
         ]
+
+    def target(self, frame: FrameId, items: list[Item]) -> tuple[int, bool]:
+        """The state of a set of items; one in which only strings go on is left to their frame."""
+        closed = [core for item in items for core in self.closure(item)]
+        if all(_state(item) in self.nfa.inside for item in closed):
+            return self.number(frame, [self.after_inside(item) for item in closed]), True
+        return self.number(frame, items), False
+
+    def after_inside(self, item: Item) -> Item:
+        after = self.nfa.inside[_state(item)]
+        return (after, item[1]) if isinstance(item, tuple) else after
 
     def resolved(
         self, items: frozenset[Item]
@@ -122,6 +140,10 @@ class _Construction:
         for item in items:
             state, back = item if isinstance(item, tuple) else (item, None)
             wrap = (lambda t: t) if back is None else (lambda t, back=back: (t, back))
+            if state in self.nfa.inside:
+                body = self.closure((self.nfa.body, self.after_inside(item)))
+                more, _ = self.resolved(frozenset(body))
+                moves += more
             moves += [(low, high, wrap(target)) for low, high, target in self.nfa.moves[state]]
             for called, target in self.nfa.calls[state]:
                 calls[called].append(wrap(target))
@@ -146,6 +168,10 @@ class _Construction:
             if len(called_frames) > 1 or any(low <= byte <= high for low, high, _ in moves):
                 return called_frames
         return []
+
+
+def _state(item: Item) -> int:
+    return item[0] if isinstance(item, tuple) else item  # type: ignore[no-any-return]
 
 
 def _split(moves: list[tuple[int, int, Item]]) -> Iterable[tuple[int, int, list[Item]]]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from itertools import pairwise
 
-from cmm.compiler.determinise import Dfa
+from cmm.compiler.determinise import Dfa, Edge
 from cmm.compiler.nfa import FrameId
 
-Symbol = tuple[int, int]  # a byte range, or (-1 - frame, 0) for a call
+Symbol = tuple[int, int, bool]  # a byte range, maybe inside; (-1 - frame, 0, False) is a call
 
 
 def useful_states(dfa: Dfa) -> set[int]:
     """The states from which the end of their frame can be reached, through useful calls only.
 
-    >>> dfa = Dfa(edges=[[(97, 97, 1)], [], []], calls=[[], [], []], final=[False, True, False],
-    ...     frame=[1, 1, 1], starts={1: 0})
+    >>> dfa = Dfa(edges=[[(97, 97, 1, False)], [], []], calls=[[], [], []],
+    ...     final=[False, True, False], frame=[1, 1, 1], starts={1: 0})
     >>> useful_states(dfa)
     {0, 1}
     """
@@ -23,7 +23,7 @@ def useful_states(dfa: Dfa) -> set[int]:
     returning: dict[int, list[tuple[FrameId, int]]] = defaultdict(list)  # calls by return state
     waiting: dict[FrameId, list[tuple[int, int]]] = defaultdict(list)  # and by frame
     for state, edges in enumerate(dfa.edges):
-        for _, _, target in edges:
+        for _, _, target, _ in edges:
             before[target].append(state)
         for frame, target in dfa.calls[state]:
             waiting[frame].append((state, target))
@@ -48,11 +48,12 @@ def useful_states(dfa: Dfa) -> set[int]:
 def minimise(dfa: Dfa) -> Dfa:
     """The smallest automaton with the same texts in each frame, states in order of discovery.
 
-    >>> ab = [[(97, 97, 1), (98, 98, 2)], [(99, 99, 3)], [(99, 99, 3)], []]
+    >>> ends = [(99, 99, 3, False)]
+    >>> ab = [[(97, 97, 1, False), (98, 98, 2, False)], ends, ends, []]
     >>> dfa = Dfa(edges=ab, calls=[[]] * 4, final=[False, False, False, True], frame=[1] * 4,
     ...     starts={1: 0})
     >>> minimise(dfa).edges
-    [[(97, 98, 1)], [(99, 99, 2)], []]
+    [[(97, 98, 1, False)], [(99, 99, 2, False)], []]
     """
     useful = useful_states(dfa)
     arcs = _arcs(dfa, useful)
@@ -66,9 +67,9 @@ def _arcs(dfa: Dfa, useful: set[int]) -> dict[int, list[tuple[Symbol, int]]]:
         {edge[0] for s in useful for edge in dfa.edges[s]}
         | {edge[1] + 1 for s in useful for edge in dfa.edges[s]}
     )
-    pieces: dict[tuple[int, int], list[Symbol]] = {}
+    pieces: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
-    def cut(low: int, high: int) -> list[Symbol]:
+    def cut(low: int, high: int) -> list[tuple[int, int]]:
         if (low, high) not in pieces:
             ends = [c for c in cuts if low <= c <= high + 1]
             pieces[low, high] = [(a, b - 1) for a, b in pairwise(ends)]
@@ -76,13 +77,13 @@ def _arcs(dfa: Dfa, useful: set[int]) -> dict[int, list[tuple[Symbol, int]]]:
 
     return {
         state: [
-            (symbol, target)
-            for low, high, target in dfa.edges[state]
+            ((*piece, inside), target)
+            for low, high, target, inside in dfa.edges[state]
             if target in useful
-            for symbol in cut(low, high)
+            for piece in cut(low, high)
         ]
         + [
-            ((-1 - frame, 0), target)
+            ((-1 - frame, 0, False), target)
             for frame, target in dfa.calls[state]
             if target in useful and dfa.starts[frame] in useful
         ]
@@ -153,7 +154,7 @@ def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dic
             state = order[done]
             done += 1
             outgoing = [(symbol, number(target)) for symbol, target in arcs[state]]
-            moves = [(*symbol, target) for symbol, target in outgoing if symbol[0] >= 0]
+            moves = [(*s[:2], target, s[2]) for s, target in outgoing if s[0] >= 0]
             result.edges.append(_joined(moves))
             result.calls.append([(-1 - s[0], target) for s, target in outgoing if s[0] < 0])
             result.final.append(dfa.final[state])
@@ -161,12 +162,12 @@ def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dic
     return result
 
 
-def _joined(edges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def _joined(edges: list[Edge]) -> list[Edge]:
     """Adjacent ranges with one target as one range."""
-    joined: list[tuple[int, int, int]] = []
-    for low, high, target in edges:
-        if joined and joined[-1][1] + 1 == low and joined[-1][2] == target:
-            joined[-1] = (joined[-1][0], high, target)
+    joined: list[Edge] = []
+    for low, high, target, inside in edges:
+        if joined and joined[-1][1] + 1 == low and joined[-1][2:] == (target, inside):
+            joined[-1] = (joined[-1][0], high, target, inside)
         else:
-            joined.append((low, high, target))
+            joined.append((low, high, target, inside))
     return joined

@@ -36,7 +36,7 @@ from cmm.grammar.errors import CmmError
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_grammar
-from cmm.grammar.nodes import Grammar
+from cmm.grammar.nodes import Grammar, digest
 
 Value = TypeVar("Value")
 
@@ -79,7 +79,7 @@ def load_vocabulary(tokenizer: Any) -> Vocabulary:
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary) -> Compiled:
     """The table of a grammar, from the cache or built and put there."""
     began = time.perf_counter()
-    key = hashlib.sha256(f"{FORMAT} {vocabulary.digest}\n{grammar!r}".encode()).hexdigest()
+    key = hashlib.sha256(f"{FORMAT} {vocabulary.digest} {digest(grammar)}".encode()).hexdigest()
     path = cache_dir() / f"table-{key[:32]}.safetensors"
     table, written, reused = _cached(
         path,

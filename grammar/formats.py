@@ -9,8 +9,7 @@ from typing import Any
 
 from cmm.grammar.errors import CmmError, pointer
 from cmm.grammar.functions import FunctionSchema
-from cmm.grammar.json_schema import value_node
-from cmm.grammar.json_values import FREE_JSON
+from cmm.grammar.json_schema import schema_nodes
 from cmm.grammar.nodes import Grammar, Literal, Node, choice, quoted, sequence
 from cmm.grammar.typed import as_float, typed_value
 
@@ -33,15 +32,17 @@ class CallFormat:
 
     def grammar(self, functions: Sequence[FunctionSchema]) -> Grammar:
         """The grammar of the calls of these functions."""
-        return Grammar(choice(self._call(i, f) for i, f in enumerate(functions)), FREE_JSON)
-
-    def _call(self, position: int, function: FunctionSchema) -> Node:
-        below = pointer(position, "parameters")
-        try:
-            schema = {"properties": {}, **function.parameters}
-            return self.spell(function, value_node(schema, ""))
-        except CmmError as error:
-            raise error.located(below=below) from None
+        calls: list[Node] = []
+        rules: dict[str, Node] = {}
+        for i, function in enumerate(functions):
+            schema = {"type": "object", "properties": {}, **function.parameters}
+            try:
+                arguments, more = schema_nodes(schema, closed=True, prefix=f"f{i}_")
+            except CmmError as error:
+                raise error.located(below=pointer(i, "parameters")) from None
+            calls.append(self.spell(function, arguments))
+            rules |= more
+        return Grammar(choice(calls), rules)
 
     def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
         """Name and typed arguments of a written call.
@@ -75,6 +76,6 @@ def call_grammar(functions: Sequence[FunctionSchema], form: CallFormat = HERMES)
     """The grammar of every valid call of the functions.
 
     >>> print(call_grammar([FunctionSchema(name="now", parameters={})]))
-    root = "{\\"name\\": \\"now\\", \\"arguments\\": " ("{" fields() "}") "}"
+    root = "{\\"name\\": \\"now\\", \\"arguments\\": " ("{" joined by ", "(nothing) "}") "}"
     """
     return form.grammar(functions)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Container, Mapping
-from typing import Any
-
 from cmm.grammar.nodes import (
     DIGITS,
-    Choice,
-    Field,
-    Fields,
+    Joined,
     Literal,
     Node,
     Reference,
@@ -19,7 +13,6 @@ from cmm.grammar.nodes import (
     chars,
     choice,
     optional,
-    quoted,
     sequence,
 )
 
@@ -42,68 +35,23 @@ ANY_ARRAY = Reference("array")
 ANY_VALUE = choice([Text(), NUMBER, BOOLEAN, NULL, ANY_OBJECT, ANY_ARRAY])
 
 
-def separated(item: Node, least: int = 0, most: int | None = None) -> Node:
-    """`least` to `most` items joined by commas.
-
-    >>> from cmm.grammar.nodes import Grammar
-    >>> print(Grammar(separated(Literal("x"))))
-    root = ("x" ", x"*)?
-    """
-    if most == 0:
-        return sequence()
-    more = Repeat(
-        sequence(Literal(COMMA), item), max(least - 1, 0), None if most is None else most - 1
-    )
-    some = sequence(item, more)
-    return some if least else optional(some)
+def member(key: Node, value: Node) -> Node:
+    """One member of an object, with the comma before it that `Joined` drops for the first."""
+    return sequence(Literal(COMMA), key, Literal(COLON), value)
 
 
-def array(item: Node) -> Node:
-    """An array of items that all match one node."""
-    return sequence(Literal("["), separated(item), Literal("]"))
+def object_of(members: Node) -> Node:
+    """An object of the given members."""
+    return sequence(Literal("{"), Joined(members, COMMA), Literal("}"))
+
+
+def items_of(items: Node) -> Node:
+    """An array of the given items, each with a comma before it."""
+    return sequence(Literal("["), Joined(items, COMMA), Literal("]"))
 
 
 # The rules behind ANY_OBJECT and ANY_ARRAY: free JSON nests in itself.
 FREE_JSON = {
-    "object": sequence(
-        Literal("{"), separated(sequence(Text(), Literal(COLON), ANY_VALUE)), Literal("}")
-    ),
-    "array": array(ANY_VALUE),
+    "object": object_of(Repeat(member(Text(), ANY_VALUE))),
+    "array": items_of(Repeat(sequence(Literal(COMMA), ANY_VALUE))),
 }
-
-
-def object_of(properties: Mapping[str, Node], required: Container[str]) -> Node:
-    """A closed object with the keys in the given order; those not required may be left out.
-
-    >>> from cmm.grammar.nodes import Grammar
-    >>> print(Grammar(object_of({"a": NULL, "b": BOOLEAN}, {"b"})))
-    root = "{" fields("\\"a\\": null"?, "\\"b\\": " ("true" | "false")) "}"
-    """
-    fields = tuple(
-        Field(sequence(quoted(key), Literal(COLON), value), key in required)
-        for key, value in properties.items()
-    )
-    return sequence(Literal("{"), Fields(fields, COMMA), Literal("}"))
-
-
-def constant(value: Any) -> Node:
-    """One JSON value, spelled as json.dumps spells it.
-
-    >>> constant([1, None])
-    Literal(text='[1, null]')
-    """
-    match value:
-        case str():
-            return quoted(value)
-        case list():
-            items = [part for item in value for part in (Literal(COMMA), constant(item))]
-            return sequence(Literal("["), *items[1:], Literal("]"))
-        case dict():
-            return object_of({key: constant(item) for key, item in value.items()}, value)
-        case _:
-            return Literal(json.dumps(value))
-
-
-def is_empty(node: Node) -> bool:
-    """Is this the node that nothing matches?"""
-    return isinstance(node, Choice) and not node.options

@@ -3,14 +3,18 @@
 A node describes characters; bytes come only when the compiler lowers it. `Text` and `Reference`
 are the nodes that nest: the compiler keeps one automaton for each and enters it like a
 subroutine, so that a string is stored once however often it occurs and recursion needs no bound.
+Composite nodes compare by identity: shared parts make a tree small, and comparing would unfold it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+
+from cmm.grammar.content import ANY, Content
 
 LAST_CODE_POINT = 0x10FFFF
 
@@ -34,21 +38,21 @@ class Chars:
                 raise ValueError(f"no range of code points: {low:#x}-{high:#x}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sequence:
     """All parts, one after the other; no parts is the empty text."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """One of the options; no options is what can never be written."""
 
     options: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Repeat:
     """The body `least` to `most` times (None: no bound)."""
 
@@ -57,29 +61,33 @@ class Repeat:
     most: int | None = None
 
 
-@dataclass(frozen=True)
-class Field:
-    """One member of an object, key and value together, that may have to be there."""
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A list: the body, each of whose units begins with the separator, without the first of these.
 
-    pair: Node
-    required: bool = True
-
-
-@dataclass(frozen=True)
-class Fields:
-    """Fields in their order, joined by a separator; those not required may be left out.
-
-    A node of its own because a tree of sequences and choices for it would grow with the square
-    of the fields.
+    Optional members of an object, or items, need no bookkeeping of commas that way.
     """
 
-    fields: tuple[Field, ...]
+    body: Node
     separator: str = ", "
+
+
+@dataclass(frozen=True, eq=False)
+class Spelled:
+    """The texts of a content as they are, such as the decimals of a number."""
+
+    content: Content
 
 
 @dataclass(frozen=True)
 class Text:
-    """A quoted JSON string of any characters, each raw or as any JSON escape."""
+    """A quoted JSON string: the texts of a content, each character raw or as any JSON escape.
+
+    As a key, printable ASCII is written raw only, so that a key has one spelling.
+    """
+
+    content: Content = ANY
+    key: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,10 +97,10 @@ class Reference:
     name: str
 
 
-Node = Literal | Chars | Sequence | Choice | Repeat | Fields | Text | Reference
+Node = Literal | Chars | Sequence | Choice | Repeat | Joined | Spelled | Text | Reference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grammar:
     """A root node and the rules that references in it name.
 
@@ -110,6 +118,32 @@ class Grammar:
 
 
 NOTHING = Sequence(())
+
+
+def digest(grammar: Grammar) -> str:
+    """SHA-256 of a grammar: equal for grammars that are written alike.
+
+    >>> digest(Grammar(Literal("a"))) == digest(Grammar(Literal("a"))) != digest(Grammar(Text()))
+    True
+
+    Each node is read once, however often it is shared.
+    """
+    known: dict[int, str] = {}
+
+    def of(node: object) -> str:
+        if not isinstance(node, Sequence | Choice | Repeat | Joined):
+            return repr(node)
+        if id(node) not in known:
+            parts = [getattr(node, item.name) for item in fields(node)]
+            texts = [
+                of(p) for part in parts for p in (part if isinstance(part, tuple) else (part,))
+            ]
+            whole = f"{type(node).__name__}({','.join(texts)})"
+            known[id(node)] = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+        return known[id(node)]
+
+    named = "".join(f";{name}={of(node)}" for name, node in grammar.rules.items())
+    return hashlib.sha256((of(grammar.root) + named).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def chars(text: str) -> Chars:
@@ -132,28 +166,30 @@ def chars(text: str) -> Chars:
 def sequence(*parts: Node) -> Node:
     """The parts in order, adjacent literals joined and empty ones dropped.
 
-    >>> sequence(Literal("a"), Literal("b"), Text())
-    Sequence(parts=(Literal(text='ab'), Text()))
+    >>> sequence(Literal("a"), Literal("b"), Reference("rule"))
+    Sequence(parts=(Literal(text='ab'), Reference(name='rule')))
     """
     joined: list[Node] = []
     for part in parts:
         if isinstance(part, Literal) and joined and isinstance(joined[-1], Literal):
             joined[-1] = Literal(joined[-1].text + part.text)
-        elif part != NOTHING and part != Literal(""):
+        elif part is not NOTHING and part != Literal(""):
             joined.append(part)
+    if not joined:
+        return NOTHING
     return joined[0] if len(joined) == 1 else Sequence(tuple(joined))
 
 
 def choice(options: Iterable[Node]) -> Node:
-    """One of the options, nested choices flattened and repeats dropped.
+    """One of the options, nested choices flattened.
 
-    >>> choice([Literal("a"), choice([Literal("b"), Literal("a")])])
-    Choice(options=(Literal(text='a'), Literal(text='b')))
+    >>> choice([Literal("a"), choice([Literal("b"), Literal("c")])])
+    Choice(options=(Literal(text='a'), Literal(text='b'), Literal(text='c')))
     """
-    flat: dict[Node, None] = {}
+    flat: list[Node] = []
     for option in options:
-        flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
-    return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
+        flat += option.options if isinstance(option, Choice) else (option,)
+    return flat[0] if len(flat) == 1 else Choice(tuple(flat))
 
 
 def optional(body: Node) -> Node:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence as Sequence_
 
+from cmm.grammar.content import ANY, Content
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.json_values import ANY_VALUE, INTEGER, NUMBER
 from cmm.grammar.nodes import (
     Chars,
     Choice,
-    Fields,
     Grammar,
+    Joined,
     Literal,
     Node,
     Reference,
     Repeat,
     Sequence,
+    Spelled,
     Text,
 )
 
@@ -30,7 +32,11 @@ STRING_REGEX = (
 
 
 # Nodes that are printed by name, each explained below the grammar that uses it.
-NAMED: Mapping[Node, str] = {NUMBER: "number", INTEGER: "integer", ANY_VALUE: "value"}
+NAMED: Sequence_[tuple[Node, str]] = (
+    (NUMBER, "number"),
+    (INTEGER, "integer"),
+    (ANY_VALUE, "value"),
+)
 
 
 def show_grammar(grammar: Grammar) -> str:
@@ -42,10 +48,10 @@ def show_grammar(grammar: Grammar) -> str:
     integer = "-"? ("0" | [1-9] [0-9]*)
     """
     texts = {"root": _shown(grammar.root, named=False)}
-    known = {name: node for node, name in NAMED.items()} | dict(grammar.rules)
+    known = {name: node for node, name in NAMED} | dict(grammar.rules)
     pending = [texts["root"]]
     while pending:
-        words = re.findall(r"[a-z_]+", re.sub(r'"(?:[^"\\]|\\.)*"', "", pending.pop()))
+        words = re.findall(r"[a-z_0-9]+", re.sub(r'"(?:[^"\\]|\\.)*"', "", pending.pop()))
         for word in dict.fromkeys(words):
             if word in known and word not in texts:
                 texts[word] = _shown(known[word], named=False)
@@ -54,28 +60,38 @@ def show_grammar(grammar: Grammar) -> str:
 
 
 def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
-    if named and node in NAMED:
-        return NAMED[node]
+    for known, name in NAMED:
+        if named and node is known:
+            return name
     match node:
         case Literal(text):
             return json.dumps(text, ensure_ascii=False)
         case Chars(ranges):
             return "[" + "".join(_shown_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):
-            text = " ".join(_shown(part, True) for part in parts) or '""'
+            text = " ".join(_shown(part, True) for part in parts) or "nothing"
             return f"({text})" if tight and len(parts) > 1 else text
         case Choice(options):
             text = " | ".join(_shown(option) for option in options)
-            return f"({text})" if tight else text or "nothing"
+            return (f"({text})" if tight else text) if options else "never"
         case Repeat(body, least, most):
             return _shown(body, True) + _count(least, most)
-        case Fields(fields):
-            shown = (_shown(f.pair, not f.required) + "?" * (not f.required) for f in fields)
-            return "fields(" + ", ".join(shown) + ")"
-        case Text():
-            return "string"
+        case Joined(body, separator):
+            return f"joined by {json.dumps(separator)}({_shown(body)})"
+        case Spelled(content):
+            return f"decimal({_content_name(content)})"
+        case Text(content):
+            return "string" if content == ANY else f"string({_content_name(content)})"
         case Reference(name):
             return name
+
+
+def _content_name(content: Content) -> str:
+    """A content in a few words: its texts if they are few, else its size."""
+    few = content.finite(6)
+    if few is not None:
+        return " | ".join(json.dumps(text, ensure_ascii=False) for text in few)
+    return f"{len(content.moves)} states"
 
 
 def _shown_range(low: int, high: int) -> str:
@@ -119,10 +135,15 @@ def _regex(node: Node) -> str:
                 isinstance(body, Literal) and len(body.text) == 1
             )
             return (inner if single else f"(?:{inner})") + _count(least, most)
-        case Fields():
-            return _fields_regex(node)
-        case Text():
+        case Joined(body, separator):
+            return _units(body, separator)
+        case Text(content) if content == ANY:
             return STRING_REGEX
+        case Text() | Spelled():
+            raise Unsupported(
+                "a string or number with a constraint is not printed as a regular expression",
+                advice="print the grammar or the automaton",
+            )
         case Reference(name):
             raise Unsupported(
                 f'no regular expression says "{name}", which nests in itself',
@@ -130,22 +151,22 @@ def _regex(node: Node) -> str:
             )
 
 
-def _fields_regex(node: Fields) -> str:
-    comma = re.escape(node.separator)
-    pairs = [(_regex(field.pair), field.required) for field in node.fields]
-    ends = [i for i, (_, required) in enumerate(pairs) if required]
-
-    def after(i: int) -> str:
-        return "".join(
-            comma + pair if required else f"(?:{comma}{pair})?" for pair, required in pairs[i + 1 :]
-        )
-
-    if ends:
-        first = ends[0]
-        return (
-            "".join(f"(?:{p}{comma})?" for p, _ in pairs[:first]) + pairs[first][0] + after(first)
-        )
-    return "(?:" + "|".join(pair + after(i) for i, (pair, _) in enumerate(pairs)) + ")?"
+def _units(node: Node, separator: str) -> str:
+    """A list of units: behind the opening bracket, and only there, a unit has no separator."""
+    match node:
+        case Literal(text) if text.startswith(separator):
+            comma = rf"(?:(?<=[\[{{])|(?<![\[{{]){re.escape(separator)})"
+            return comma + re.escape(text.removeprefix(separator))
+        case Sequence(parts):
+            if parts and isinstance(parts[0], Literal):
+                return _units(parts[0], separator) + "".join(map(_regex, parts[1:]))
+            return "".join(_units(part, separator) for part in parts)
+        case Choice(options) if options:
+            return "(?:" + "|".join(_units(option, separator) for option in options) + ")"
+        case Repeat(body, least, most):
+            return f"(?:{_units(body, separator)})" + _count(least, most)
+        case _:
+            return _regex(node)
 
 
 def _regex_range(low: int, high: int) -> str:

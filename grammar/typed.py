@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import Any
+
+from cmm.grammar.arrays import Arrays
+from cmm.grammar.evaluate import Evaluator
+from cmm.grammar.expressions import Expression, Raw
+from cmm.grammar.keywords import exact
+from cmm.grammar.objects import Objects
+from cmm.grammar.values import ANYTHING
 
 
 def typed_value(value: Any, schema: Any) -> Any:
-    """The value with every number as its schema types it.
+    """The value, which the schema accepts, with every number as the schema types it.
 
     >>> typed_value({"a": 2, "n": [1]}, {"properties": {"a": {"type": "number"}}})
     {'a': 2.0, 'n': [1]}
     """
-    if not isinstance(schema, dict):
-        return value
-    for option in schema.get("anyOf", ()):
-        if _fits(value, option):
-            return typed_value(value, option)
-    match value:
-        case bool():
-            return value
-        case int() | float():
-            return _number(value, schema)
-        case list():
-            return [typed_value(item, schema.get("items")) for item in value]
-        case dict():
-            properties = schema.get("properties", {})
-            return {key: typed_value(item, properties.get(key)) for key, item in value.items()}
-        case _:
-            return value
-
-
-def _number(value: int | float, schema: dict[str, Any]) -> int | float:
-    types = schema.get("type")
-    words = types if isinstance(types, list) else [types]
-    if "integer" in words and float(value).is_integer():
-        return int(value)
-    return as_float(value) if "number" in words else value
+    return _Typing(Evaluator(schema)).typed(value, Raw(""))
 
 
 def as_float(value: int | float | str) -> float:
@@ -53,22 +37,53 @@ def as_float(value: int | float | str) -> float:
     return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
-def _fits(value: Any, schema: Any) -> bool:
-    """Could the schema's type have written this value?"""
-    types = schema.get("type") if isinstance(schema, dict) else None
-    words = types if isinstance(types, list) else [types]
-    match value:
-        case bool():
-            return "boolean" in words
-        case int():
-            return "integer" in words or "number" in words
-        case float():
-            return "number" in words
-        case str():
-            return "string" in words
-        case list():
-            return "array" in words
-        case dict():
-            return "object" in words and value.keys() <= schema.get("properties", value).keys()
-        case _:
-            return "null" in words
+@dataclass(frozen=True)
+class _Typing:
+    evaluator: Evaluator
+
+    def typed(self, value: Any, expression: Expression) -> Any:
+        values = self.evaluator.values(expression)
+        if values == ANYTHING or isinstance(value, bool | str | None):
+            return value
+        if isinstance(value, int | float):
+            held = [numbers for numbers in values.numbers if numbers.holds(exact(value))]
+            whole = all(numbers.integral or numbers.members is not None for numbers in held)
+            return value if whole else as_float(value)
+        if isinstance(value, list):
+            arrays = self.case(value, values.arrays)
+            return [self.typed(item, arrays.item(i)) for i, item in enumerate(value)]
+        objects = self.case(value, values.objects)
+        return {key: self.typed(item, objects.of_key(key)) for key, item in value.items()}
+
+    def case(self, value: Any, pieces: tuple[Any, ...]) -> Any:
+        """The first set of a union that the value is in."""
+        fits = self.in_arrays if isinstance(value, list) else self.in_objects
+        return next((piece for piece in pieces if fits(value, piece)), pieces[0])
+
+    def meets(self, value: Any, expression: Expression) -> bool:
+        """Does a value meet an expression, in what its types are decided by?"""
+        values = self.evaluator.values(expression)
+        match value:
+            case None:
+                return values.null
+            case bool():
+                return value in values.booleans
+            case str():
+                return any(strings.holds(value) for strings in values.strings)
+            case int() | float():
+                return any(numbers.holds(exact(value)) for numbers in values.numbers)
+            case list():
+                return any(self.in_arrays(value, arrays) for arrays in values.arrays)
+            case _:
+                return any(self.in_objects(value, objects) for objects in values.objects)
+
+    def in_arrays(self, value: list[Any], arrays: Arrays) -> bool:
+        most = len(value) if arrays.most is None else arrays.most
+        return arrays.least <= len(value) <= most and all(
+            self.meets(item, arrays.item(i)) for i, item in enumerate(value)
+        )
+
+    def in_objects(self, value: dict[str, Any], objects: Objects) -> bool:
+        return objects.required <= value.keys() and all(
+            self.meets(item, objects.of_key(key)) for key, item in value.items()
+        )

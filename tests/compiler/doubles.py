@@ -12,22 +12,22 @@ from cmm.grammar.json_values import (
     FREE_JSON,
     INTEGER,
     NUMBER,
-    array,
-    constant,
+    items_of,
+    member,
     object_of,
 )
 from cmm.grammar.nodes import (
     Chars,
     Choice,
-    Field,
-    Fields,
     Grammar,
+    Joined,
     Literal,
     Repeat,
     Sequence,
     Text,
     choice,
     optional,
+    quoted,
     sequence,
 )
 from cmm.grammar.show import STRING_REGEX
@@ -78,7 +78,7 @@ def fewest_tokens(table, state, most=8):
 letters = st.text(alphabet='ab"\\é{', min_size=0, max_size=3)
 leaves = st.one_of(
     letters.map(Literal),
-    letters.map(constant),
+    letters.map(quoted),
     st.sampled_from(
         [Text(), NUMBER, INTEGER, BOOLEAN, Chars(((0x61, 0x62),)), Chars(((0x41, 0x2FFFF),))]
     ),
@@ -91,14 +91,15 @@ def _nodes(inner):
         st.lists(inner, min_size=1, max_size=3).map(choice),
         inner.map(optional),
         st.builds(Repeat, inner, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3))),
-        inner.map(array),
-        st.lists(st.builds(Field, inner.filter(lambda n: not _nullable(n)), st.booleans()), max_size=3)
-        .map(lambda fields: Fields(tuple(fields))),
+        st.lists(st.tuples(inner, st.booleans()), max_size=3).map(_joined),
     )  # fmt: skip
 
 
-def _nullable(node):
-    return 0 in ends(node, "", {0})
+def _joined(units):
+    """A list of some units, those with False optional."""
+    parts = (sequence(Literal(", "), unit) for unit, _ in units)
+    wanted = [p if needed else optional(p) for p, (_, needed) in zip(parts, units, strict=True)]
+    return Joined(sequence(*wanted))
 
 
 STRING = re.compile(STRING_REGEX)
@@ -127,14 +128,12 @@ def ends(node, text, starts):
                 reached |= starts
                 rounds += 1
             return reached
-        case Fields(fields, separator):
-            first, later = set(starts), set()
-            for field in fields:
-                before = first | ends(Literal(separator), text, later)
-                taken = ends(field.pair, text, before)
-                first = set() if field.required else first
-                later = taken if field.required else later | taken
-            return first | later
+        case Joined(body, separator):
+            found = {i for i in starts if i in ends(body, text, {i})}
+            for i in starts:
+                with_first = text[:i] + separator + text[i:]
+                found |= {end - len(separator) for end in ends(body, with_first, {i}) if end != i}
+            return found
         case Text():
             return {m.end() for i in starts if (m := STRING.match(text, i))}
 
@@ -155,9 +154,9 @@ def written(node, chance):
         case Repeat(body, least, most):
             count = chance.randint(least, least + 2 if most is None else most)
             return written(Sequence((body,) * count), chance)
-        case Fields(fields, separator):
-            texts = [written(f.pair, chance) for f in fields if f.required or chance.random() < 0.5]
-            return None if None in texts else separator.join(texts)
+        case Joined(body, separator):
+            text = written(body, chance)
+            return None if text is None else text.removeprefix(separator)
         case Text():
             pieces = [
                 "",
@@ -177,14 +176,15 @@ def written(node, chance):
 nodes = st.recursive(leaves, _nodes, max_leaves=6)
 grammars = nodes.map(Grammar)
 json_nodes = st.recursive(
-    st.sampled_from([Text(), NUMBER, INTEGER, BOOLEAN, ANY_VALUE, constant("ab"), constant('a"')]),
+    st.sampled_from([Text(), NUMBER, INTEGER, BOOLEAN, ANY_VALUE, quoted("ab"), quoted('a"')]),
     lambda inner: st.one_of(
-        inner.map(array),
+        inner.map(lambda item: items_of(Repeat(sequence(Literal(", "), item)))),
         st.lists(inner, min_size=1, max_size=3).map(choice),
-        st.tuples(
-            st.dictionaries(st.sampled_from(["a", "ab", "é"]), inner, max_size=3),
-            st.sets(st.sampled_from(["a", "ab"])),
-        ).map(lambda pair: object_of(*pair)),
+        st.dictionaries(st.sampled_from(["a", "ab", "é"]), inner, max_size=3).map(
+            lambda named: object_of(
+                sequence(*(optional(member(quoted(key), value)) for key, value in named.items()))
+            )
+        ),
     ),
     max_leaves=5,
 )

@@ -67,6 +67,8 @@ def test_arguments_are_read_with_the_types_of_their_schema(schema, text, value):
 
 
 def test_an_error_names_the_function_and_the_parameter():
-    functions = parse_functions([{"name": "f", "parameters": {"v": {"type": "string", "not": {}}}}])
-    with pytest.raises(Exception, match="/0/parameters/properties/v/not: the keyword"):
+    functions = parse_functions(
+        [{"name": "f", "parameters": {"v": {"type": "string", "unevaluatedItems": False}}}]
+    )
+    with pytest.raises(Exception, match="/0/parameters/properties/v/unevaluatedItems: the keyword"):
         call_grammar(functions)

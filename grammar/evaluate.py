@@ -1,0 +1,116 @@
+"""Expressions worked out: from what schemas say to sets of values."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from cmm.grammar.errors import InvalidInput
+from cmm.grammar.expressions import All, Expression, Not, Raw, Some, Value, all_of
+from cmm.grammar.keywords import Context, constant, evaluate_schema
+from cmm.grammar.objects import Objects
+from cmm.grammar.schema_document import SchemaDocument
+from cmm.grammar.values import ANYTHING, NOTHING, Values
+
+
+class EndlessReference(InvalidInput):
+    """A schema that only says: what I say."""
+
+
+class Evaluator:
+    """The values of every expression over one document, each worked out once.
+
+    >>> evaluator = Evaluator({"anyOf": [{"type": "null"}, {"not": {"type": "boolean"}}]})
+    >>> evaluator.values(Raw("")).booleans
+    frozenset()
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.document = SchemaDocument(schema)
+        self.known: dict[Expression, Values] = {}
+        self.open: set[Expression] = set()  # being worked out: a cycle through them says nothing
+        self.possible: dict[Expression, bool] = {}
+
+    def values(self, expression: Expression) -> Values:
+        """The set of values that an expression describes."""
+        if expression in self.known:
+            return self.known[expression]
+        if expression in self.open:
+            place = expression.place if isinstance(expression, Raw) else None
+            raise EndlessReference("refers to itself without anything in between", place=place)
+        self.open.add(expression)
+        try:
+            self.known[expression] = self._values(expression)
+        finally:
+            self.open.discard(expression)
+        return self.known[expression]
+
+    def _values(self, expression: Expression) -> Values:
+        match expression:
+            case Raw(place):
+                return self._schema(place)
+            case Value(text):
+                return constant(json.loads(text))
+            case All(parts):
+                return reduce(and_, map(self.values, _ordered(parts)), ANYTHING)
+            case Some(parts):
+                return reduce(or_, map(self.values, _ordered(parts)), NOTHING)
+            case Not(part):
+                return ~self.values(part)
+
+    def _schema(self, place: str) -> Values:
+        schema = self.document.at(place)
+        if isinstance(schema, bool):
+            return ANYTHING if schema else NOTHING
+        if not isinstance(schema, dict):
+            raise InvalidInput("a schema is an object or a boolean", place=place)
+        document = self.document
+        context = Context(schema, place, self.values, document.resolve, self.disjoint, document.old)
+        return evaluate_schema(context)
+
+    def disjoint(self, one: Values, other: Values) -> bool:
+        """Do two sets surely have no value in common?"""
+        return not self.any_value(one & other)
+
+    def any_value(self, values: Values) -> bool:
+        """May there be a value? False is sure."""
+        return (
+            values.null
+            or bool(values.booleans or values.numbers or values.strings)
+            or any(map(self.any_array, values.arrays))
+            or any(map(self.any_object, values.objects))
+        )
+
+    def any_array(self, arrays: Any) -> bool:
+        """May there be such an array?"""
+        return all(self.can_be(arrays.item(i)) for i in range(min(arrays.least, 64))) and all(
+            self.can_be(all_of([contains.item])) for contains in arrays.contains if contains.least
+        )
+
+    def any_object(self, objects: Objects) -> bool:
+        """May there be such an object?"""
+        return all(self.can_be(objects.of_key(name)) for name in objects.required)
+
+    def can_be(self, expression: Expression) -> bool:
+        """May a value meet the expression? Where that depends on itself it is taken to be so."""
+        if expression in self.open:
+            return True
+        if expression not in self.possible:
+            self.possible[expression] = True
+            try:
+                self.possible[expression] = self.any_value(self.values(expression))
+            except EndlessReference:  # asked for amid its own evaluation
+                return self.possible.pop(expression)
+        return self.possible[expression]
+
+
+def _ordered(parts: frozenset[Expression]) -> list[Expression]:
+    """The parts in the order of the document, so that keys come in it, and runs are alike."""
+    return sorted(parts, key=_sort_key)
+
+
+def _sort_key(expression: Expression) -> list[str | int]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", repr(expression))]

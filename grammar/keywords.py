@@ -1,0 +1,427 @@
+"""The keywords of JSON Schema: what each one demands of a value. To add one, add it here.
+
+Each group of keywords that only mean something together has one function, from the schema and its
+place to the set of values that pass. `KEYWORDS` is the table of all of them; the documentation is
+made from it.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from cmm.grammar.arrays import Arrays, Contains
+from cmm.grammar.content import Content, union
+from cmm.grammar.errors import CmmError, InvalidInput, Unsupported, listed, pointer
+from cmm.grammar.expressions import FALSE, TRUE, Expression, Raw, Value, all_of, not_, some_of
+from cmm.grammar.numbers import Numbers
+from cmm.grammar.objects import KeyRules, Objects
+from cmm.grammar.pattern import pattern_content
+from cmm.grammar.string_formats import format_content
+from cmm.grammar.strings import Strings
+from cmm.grammar.type_words import TYPES
+from cmm.grammar.values import ANYTHING, NOTHING, Values, of_type, only
+
+Evaluate = Callable[[Expression], Values]
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a schema stands, and how the schemas it holds are evaluated."""
+
+    schema: Schema
+    place: str
+    evaluate: Evaluate
+    resolve: Callable[[str, str], str]
+    disjoint: Callable[[Values, Values], bool]
+    old: bool  # a draft in which $ref hides its siblings and items may be a list
+
+    def below(self, *keys: str | int) -> str:
+        """The pointer of something in the schema."""
+        return self.place + pointer(*keys)
+
+    def expression(self, *keys: str | int) -> Expression:
+        """The schema at some keys below this one, as an expression."""
+        value: Any = self.schema
+        for key in keys:
+            value = value[key]
+        if isinstance(value, bool):
+            return TRUE if value else FALSE
+        if not isinstance(value, dict):
+            raise InvalidInput("a schema is an object or a boolean", place=self.below(*keys))
+        return Raw(self.below(*keys)) if value else TRUE
+
+    def listed(self, key: str) -> list[Expression]:
+        """The schemas in the list of a keyword."""
+        value = self.schema[key]
+        if not isinstance(value, list) or not value:
+            raise InvalidInput(f"{key} needs a list of schemas", place=self.below(key))
+        return [self.expression(key, i) for i in range(len(value))]
+
+    def mapped(self, key: str) -> dict[str, Expression]:
+        """The schemas by name of a keyword."""
+        value = self.schema.get(key, {})
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{key} is an object of schemas", place=self.below(key))
+        return {name: self.expression(key, name) for name in value}
+
+    def count(self, key: str, default: int | None = None) -> int | None:
+        """A keyword's number of things, which is a whole number from 0."""
+        value = self.schema.get(key, default)
+        if value is None or (isinstance(value, float) and value.is_integer() and value >= 0):
+            return None if value is None else int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InvalidInput(f"{key} is a whole number from 0", place=self.below(key))
+        return value
+
+    def number(self, key: str) -> Fraction:
+        """A keyword's number, exactly."""
+        value = self.schema[key]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InvalidInput(f"{key} is a number", place=self.below(key))
+        return exact(value)
+
+    def names(self, key: str) -> list[str]:
+        """A keyword's list of property names."""
+        value = self.schema.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise InvalidInput(f"{key} is a list of names", place=self.below(key))
+        return value
+
+
+def exact(value: int | float) -> Fraction:
+    """The number that a JSON text wrote, as it was written.
+
+    >>> exact(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(Decimal(repr(value)))
+
+
+def _type(at: Context) -> Values:
+    words = at.schema["type"]
+    found = of_type("null") if at.schema.get("nullable") is True else NOTHING
+    for word in words if isinstance(words, list) else [words]:
+        if word not in TYPES:
+            raise InvalidInput(
+                f"there is no type {word!r}",
+                place=at.below("type"),
+                advice=f"use one of {listed(TYPES)}",
+            )
+        found |= of_type(word)
+    return found
+
+
+def _enum(at: Context) -> Values:
+    values = at.schema["enum"]
+    if not isinstance(values, list):
+        raise InvalidInput("enum needs a list of values", place=at.below("enum"))
+    strings = tuple(dict.fromkeys(v for v in values if isinstance(v, str)))
+    numbers = frozenset(
+        exact(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)
+    )
+    found = Values(
+        null=None in values,
+        booleans=frozenset(v for v in values if isinstance(v, bool)),
+        numbers=(Numbers(members=numbers),) if numbers else (),
+        strings=(Strings(values=strings),) if strings else (),
+    )
+    for value in values:
+        if isinstance(value, list | dict):
+            found |= constant(value)
+    return found
+
+
+def _const(at: Context) -> Values:
+    return constant(at.schema["const"])
+
+
+def constant(value: Any) -> Values:
+    """The set of one JSON value.
+
+    >>> constant(2).numbers[0].members
+    frozenset({Fraction(2, 1)})
+    """
+    match value:
+        case None | bool():
+            booleans = frozenset() if value is None else frozenset({value})
+            return Values(null=value is None, booleans=booleans)
+        case str():
+            return Values(strings=(Strings(values=(value,)),))
+        case int() | float():
+            return Values(numbers=(Numbers(members=frozenset({exact(value)})),))
+        case list():
+            items = tuple(Value(json.dumps(item)) for item in value)
+            return Values(arrays=(Arrays(items, FALSE, len(items), len(items)),))
+        case _:
+            named = tuple((key, Value(json.dumps(item))) for key, item in value.items())
+            rules = KeyRules(names=frozenset(value), additional=FALSE)
+            return Values(objects=(Objects(named, (rules,), frozenset(value)),))
+
+
+def _bounds(at: Context) -> Values:
+    low = _bound(at, "minimum", "exclusiveMinimum", max)
+    high = _bound(at, "maximum", "exclusiveMaximum", min)
+    return only(numbers=tuple(filter(None, [Numbers(low=low) & Numbers(high=high)])))
+
+
+def _bound(
+    at: Context, key: str, exclusive: str, tighter: Callable[..., Any]
+) -> tuple[Fraction, bool] | None:
+    """The bound that both spellings of it give; the old one makes `exclusive` a boolean."""
+    given = at.schema.get(exclusive)
+    found = []
+    if key in at.schema:
+        found.append((at.number(key), given is True))
+    if exclusive in at.schema and not isinstance(given, bool):
+        found.append((at.number(exclusive), True))
+    sign = 1 if key == "minimum" else -1
+    return max(found, key=lambda bound: (sign * bound[0], bound[1]), default=None)
+
+
+def _multiple_of(at: Context) -> Values:
+    step = at.number("multipleOf")
+    if step <= 0:
+        raise InvalidInput("multipleOf is a number above 0", place=at.below("multipleOf"))
+    return only(numbers=(Numbers(steps=frozenset({step})),))
+
+
+def _length(at: Context) -> Values:
+    least, most = at.count("minLength", 0), at.count("maxLength")
+    strings = Strings(least=least or 0, most=most)
+    return only(strings=() if strings.surely_empty() else (strings,))
+
+
+def _pattern(at: Context) -> Values:
+    return only(strings=(Strings(content=_content(at.schema["pattern"], at.below("pattern"))),))
+
+
+def _content(pattern: Any, place: str) -> Content:
+    if not isinstance(pattern, str):
+        raise InvalidInput("a pattern is a string", place=place)
+    try:
+        return pattern_content(pattern)
+    except CmmError as error:
+        raise error.located(below=place) from None
+
+
+# Formats of numbers: the bounds of the integers, none for floats. (OpenAPI 3.1, format registry.)
+NUMBER_FORMATS = {
+    "int32": Numbers(low=(Fraction(-(2**31)), False), high=(Fraction(2**31 - 1), False)),
+    "int64": Numbers(low=(Fraction(-(2**63)), False), high=(Fraction(2**63 - 1), False)),
+    "float": Numbers(),
+    "double": Numbers(),
+}
+
+
+def _format(at: Context) -> Values:
+    name = at.schema["format"]
+    if name in NUMBER_FORMATS:
+        return only(numbers=(NUMBER_FORMATS[name],))
+    content = format_content(name) if isinstance(name, str) else None
+    if content is None:
+        warnings.warn(f"{at.below('format')}: the format {name!r} is unknown, and not enforced",
+                      stacklevel=2)  # fmt: skip
+        return ANYTHING
+    return only(strings=(Strings(content=content),))
+
+
+def _items(at: Context) -> Values:
+    key = "prefixItems" if "prefixItems" in at.schema else "items"
+    prefix: list[Expression] = []
+    rest = TRUE
+    if isinstance(at.schema.get(key), list):
+        prefix = at.listed(key) if at.schema[key] else []
+        rest_key = "items" if key == "prefixItems" else "additionalItems"
+        rest = at.expression(rest_key) if rest_key in at.schema else TRUE
+    elif "items" in at.schema:
+        rest = at.expression("items")
+    return only(arrays=(Arrays(tuple(prefix), rest),))
+
+
+def _item_count(at: Context) -> Values:
+    arrays = Arrays() & Arrays(least=at.count("minItems", 0) or 0, most=at.count("maxItems"))
+    return only(arrays=(arrays,) if arrays else ())
+
+
+def _contains(at: Context) -> Values:
+    if "contains" not in at.schema:
+        return ANYTHING  # minContains and maxContains mean nothing alone
+    least, most = at.count("minContains", 1), at.count("maxContains")
+    if most is not None and most < (least or 0):
+        return only(arrays=())
+    contains = Contains(at.expression("contains"), least or 0, most)
+    return only(arrays=(Arrays(contains=(contains,)),))
+
+
+def _unique(at: Context) -> Values:
+    return only(arrays=(Arrays(unique=True),)) if at.schema["uniqueItems"] is True else ANYTHING
+
+
+def _properties(at: Context) -> Values:
+    named = at.mapped("properties")
+    patterns = tuple(
+        (_content(pattern, at.below("patternProperties", pattern)), expression)
+        for pattern, expression in at.mapped("patternProperties").items()
+    )
+    given = "additionalProperties" in at.schema
+    additional = at.expression("additionalProperties") if given else None
+    rules = KeyRules(frozenset(named), patterns, additional)
+    full = tuple((key, all_of([value, rules.of_key(key)])) for key, value in named.items())
+    return only(objects=(Objects(full, (rules,)),))
+
+
+def _required(at: Context) -> Values:
+    if isinstance(at.schema["required"], bool):  # draft 3, and a common slip
+        raise InvalidInput(
+            "required is a list of names",
+            place=at.below("required"),
+            advice="list the required properties in the object's schema",
+        )
+    required = Objects() & Objects(required=frozenset(at.names("required")))
+    return only(objects=(required,) if required else ())
+
+
+def _property_count(at: Context) -> Values:
+    least, most = at.count("minProperties", 0) or 0, at.count("maxProperties")
+    objects = Objects(least=least, most=most)
+    return only(objects=() if objects.surely_empty() else (objects,))
+
+
+def _property_names(at: Context) -> Values:
+    names = at.evaluate(at.expression("propertyNames")).strings
+    return only(objects=(Objects(keys=union(piece.automaton() for piece in names)),))
+
+
+def _dependencies(at: Context) -> Values:
+    found = ANYTHING
+    for key in ("dependentRequired", "dependentSchemas", "dependencies"):
+        value = at.schema.get(key, {})
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{key} is an object", place=at.below(key))
+        for name, demanded in value.items():
+            absent = only(objects=(Objects(named=((name, FALSE),)),))
+            if isinstance(demanded, list):
+                needed = frozenset([*demanded, name])
+                found &= absent | only(objects=(Objects() & Objects(required=needed),))
+            else:
+                present = only(objects=(Objects() & Objects(required=frozenset({name})),))
+                found &= absent | (present & at.evaluate(at.expression(key, name)))
+    return found
+
+
+def _reference(at: Context) -> Values:
+    reference = at.schema["$ref"]
+    if not isinstance(reference, str):
+        raise InvalidInput("$ref is a string", place=at.below("$ref"))
+    return at.evaluate(Raw(at.resolve(reference, at.place)))
+
+
+def _all_of(at: Context) -> Values:
+    return at.evaluate(all_of(at.listed("allOf")))
+
+
+def _any_of(at: Context) -> Values:
+    return at.evaluate(some_of(at.listed("anyOf")))
+
+
+def _one_of(at: Context) -> Values:
+    """Exactly one. A branch need only exclude those that it overlaps, which are often none."""
+    options = [at.evaluate(option) for option in at.listed("oneOf")]
+    found = NOTHING
+    for i, option in enumerate(options):
+        for j, other in enumerate(options):
+            if i != j and not at.disjoint(option, other):
+                option &= ~other
+        found |= option
+    return found
+
+
+def _not(at: Context) -> Values:
+    return at.evaluate(not_(at.expression("not")))
+
+
+def _if(at: Context) -> Values:
+    if "if" not in at.schema:
+        return ANYTHING  # then and else mean nothing alone
+    condition = at.evaluate(at.expression("if"))
+    then = at.evaluate(at.expression("then")) if "then" in at.schema else ANYTHING
+    other = at.evaluate(at.expression("else")) if "else" in at.schema else ANYTHING
+    return (condition & then) | (~condition & other)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Keywords that only mean something together, and the function of them all."""
+
+    keywords: tuple[str, ...]
+    enforce: Callable[[Context], Values]
+    note: str = ""
+
+
+GROUPS = (
+    Group(("type", "nullable"), _type, "`nullable` (OpenAPI) adds null to the type"),
+    Group(("enum",), _enum),
+    Group(("const",), _const),
+    Group(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _bounds,
+          "exact, on the decimal text; no exponents beside a bound"),
+    Group(("multipleOf",), _multiple_of, "exact; refused beyond 4,096 remainders"),
+    Group(("minLength", "maxLength"), _length, "counted beside the automaton"),
+    Group(("pattern",), _pattern, "ECMA-262, searched; backreferences are refused"),
+    Group(("format",), _format, "unknown formats are annotations, with a warning"),
+    Group(("items", "prefixItems", "additionalItems"), _items),
+    Group(("minItems", "maxItems"), _item_count, "counted beside the automaton"),
+    Group(("contains", "minContains", "maxContains"), _contains),
+    Group(("uniqueItems",), _unique, "for items of finitely many values"),
+    Group(("properties", "patternProperties", "additionalProperties"), _properties,
+          "keys in the order of the schema, others after them"),
+    Group(("required",), _required),
+    Group(("minProperties", "maxProperties"), _property_count),
+    Group(("propertyNames",), _property_names),
+    Group(("dependentRequired", "dependentSchemas", "dependencies"), _dependencies),
+    Group(("$ref",), _reference, "within the document, also recursive"),
+    Group(("allOf",), _all_of),
+    Group(("anyOf",), _any_of),
+    Group(("oneOf",), _one_of, "exactly one"),
+    Group(("not",), _not),
+    Group(("if", "then", "else"), _if),
+)  # fmt: skip
+
+# Keywords that say something to people or to other tools, and constrain nothing.
+ANNOTATIONS = frozenset({
+    "title", "description", "default", "examples", "example", "$comment", "$schema", "$id", "id",
+    "$anchor", "$dynamicAnchor", "$defs", "definitions", "$vocabulary", "deprecated", "readOnly",
+    "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "xml", "externalDocs",
+    "discriminator",
+})  # fmt: skip
+REFUSED = frozenset({
+    "$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties", "extends",
+    "disallow", "divisibleBy",
+})  # fmt: skip
+ENFORCED = {keyword: group for group in GROUPS for keyword in group.keywords}
+
+
+def evaluate_schema(at: Context) -> Values:
+    """The values that pass all keywords of a schema object."""
+    schema = at.schema
+    if at.old and "$ref" in schema:
+        schema = {"$ref": schema["$ref"]}
+    for keyword in schema:
+        if keyword in REFUSED:
+            raise Unsupported(f'the keyword "{keyword}" is not supported', place=at.below(keyword))
+    found = ANYTHING
+    for group in dict.fromkeys(ENFORCED[keyword] for keyword in schema if keyword in ENFORCED):
+        if group.enforce is _type and "type" not in schema:
+            continue  # nullable alone allows nothing that is not allowed anyway
+        try:
+            found &= group.enforce(at)
+        except CmmError as error:
+            first = next(keyword for keyword in group.keywords if keyword in schema)
+            raise error if error.place else error.located(below=at.below(first)) from None
+    return found

@@ -1,0 +1,351 @@
+"""Sets of values as grammar nodes: how each value is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from cmm.grammar.arrays import Arrays
+from cmm.grammar.content import Content, texts, union
+from cmm.grammar.errors import Unsupported
+from cmm.grammar.evaluate import Evaluator
+from cmm.grammar.expressions import TRUE, Expression, all_of, not_
+from cmm.grammar.json_values import (
+    ANY_ARRAY,
+    ANY_OBJECT,
+    ANY_VALUE,
+    COMMA,
+    INTEGER,
+    NULL,
+    NUMBER,
+    items_of,
+    member,
+    object_of,
+)
+from cmm.grammar.nodes import (
+    Choice,
+    Literal,
+    Node,
+    Reference,
+    Repeat,
+    Spelled,
+    Text,
+    choice,
+    optional,
+    quoted,
+    sequence,
+)
+from cmm.grammar.numbers import Numbers, decimals
+from cmm.grammar.objects import KeyRules, Objects
+from cmm.grammar.strings import Strings
+from cmm.grammar.values import ANYTHING, Values
+
+NEVER = Choice(())
+MOST_VALUES = 20_000  # strings of a set that are written out one by one
+
+
+@dataclass
+class Lowering:
+    """The nodes of expressions; containers that come again, or contain themselves, are rules.
+
+    In a `closed` lowering an object whose schemas name keys has no others, unless they say so.
+    """
+
+    evaluator: Evaluator
+    closed: bool = False
+    prefix: str = ""
+    rules: dict[str, Node] = field(default_factory=dict)
+    known: dict[Expression, Node] = field(default_factory=dict)  # for all uses but the first
+
+    def node(self, expression: Expression) -> Node:
+        """The node of all values that meet an expression."""
+        if expression == TRUE:
+            return ANY_VALUE
+        if expression in self.known:
+            return self.known[expression]
+        values = self.evaluator.values(expression)
+        if values == ANYTHING:
+            return ANY_VALUE
+        scalars = list(self.scalars(values))
+        kinds: list[tuple[Any, Any, Node, Callable[[Any], Node]]] = [
+            (values.arrays, (Arrays(),), ANY_ARRAY, self.array),
+            (values.objects, (Objects(),), ANY_OBJECT, self.object),
+        ]
+        nodes: list[Node] = [free for pieces, everything, free, _ in kinds if pieces == everything]
+        written = [(pieces, lower) for pieces, everything, _, lower in kinds
+                   if pieces and pieces != everything]  # fmt: skip
+        names = [f"{self.prefix}value{len(self.known)}{'ab'[i]}" for i in range(len(written))]
+        self.known[expression] = choice([*scalars, *nodes, *map(Reference, names)])
+        for name, (pieces, lower) in zip(names, written, strict=True):
+            self.rules[name] = choice([lower(piece) for piece in pieces])
+            nodes.append(self.rules[name])
+        return choice([*scalars, *nodes])
+
+    def scalars(self, values: Values) -> Iterator[Node]:
+        """The nodes of null, booleans, numbers and strings."""
+        if values.null:
+            yield NULL
+        yield from (Literal(json.dumps(value)) for value in sorted(values.booleans))
+        yield from map(number_node, values.numbers)
+        yield from map(string_node, values.strings)
+
+    def array(self, arrays: Arrays) -> Node:
+        """The node of one set of arrays."""
+        return items_of(self.items(arrays))
+
+    def items(self, arrays: Arrays) -> Node:
+        if arrays.contains:
+            return self.items_with(arrays)
+        units = [self.unit(item) for item in arrays.prefix]
+        rest = self.unit(arrays.rest)
+        least, most = arrays.least, arrays.most
+        if arrays.unique and (most is None or most > 1):
+            return self.unique_items(arrays)
+        if most is not None and most <= len(units):
+            units, rest = units[:most], NEVER
+        fixed = len(units)
+        more = Repeat(rest, max(least - fixed, 0), None if most is None else max(most - fixed, 0))
+        tail: Node = sequence() if rest is NEVER and least <= fixed else more
+        for position in reversed(range(fixed)):
+            taken = sequence(units[position], tail)
+            tail = taken if position < least else optional(taken)
+        return tail
+
+    def unit(self, item: Expression) -> Node:
+        """An item and the comma before it."""
+        if not self.evaluator.can_be(item):
+            return NEVER
+        return sequence(Literal(COMMA), self.node(item))
+
+    def items_with(self, arrays: Arrays) -> Node:
+        """Items of which so many meet an expression: in between stand such that do not."""
+        if len(arrays.contains) > 1 or arrays.prefix or arrays.unique:
+            raise Unsupported("contains beside other demands on the positions of items")
+        [contains] = arrays.contains
+        hit = self.unit(all_of([arrays.rest, contains.item]))
+        miss = self.unit(all_of([arrays.rest, not_(contains.item)]))
+        any_item = self.unit(arrays.rest)
+        if (arrays.least, arrays.most) == (0, None):
+            between = Repeat(miss)
+            if contains.most is None:
+                found = Repeat(sequence(between, hit), contains.least, contains.least)
+                return sequence(found, Repeat(any_item))
+            return sequence(Repeat(sequence(between, hit), contains.least, contains.most), between)
+        return self.counted_items(arrays, hit, miss)
+
+    def counted_items(self, arrays: Arrays, hit: Node, miss: Node) -> Node:
+        """The same with bounds on the number of items, spelled out position by position."""
+        [contains] = arrays.contains
+        top = max(arrays.least, contains.least, contains.most or 0)
+        most = arrays.most
+        length = most if most is not None else top + 1
+        known: dict[tuple[int, int], Node] = {}
+        cap = contains.least if contains.most is None else contains.most + 1
+        for position in range(length, -1, -1):
+            for hits in range(cap + 1):
+                known[position, hits] = self._counted(arrays, (hit, miss), known, position, hits)
+        return known[0, 0]
+
+    def _counted(
+        self,
+        arrays: Arrays,
+        units: tuple[Node, Node],
+        known: dict[tuple[int, int], Node],
+        position: int,
+        hits: int,
+    ) -> Node:
+        [contains] = arrays.contains
+        cap = contains.least if contains.most is None else contains.most + 1
+        enough = hits >= contains.least and (contains.most is None or hits <= contains.most)
+        options: list[Node] = [sequence()] if enough and position >= arrays.least else []
+        if (position + 1, 0) in known:
+            after_hit, after_miss = (
+                known[position + 1, min(hits + 1, cap)],
+                known[position + 1, hits],
+            )
+            options += [sequence(units[0], after_hit), sequence(units[1], after_miss)]
+        elif arrays.most is None:  # from here on only the hits matter
+            if contains.most is not None or hits < contains.least:
+                left = max(contains.least - hits, 0)
+                most = None if contains.most is None else contains.most - hits
+                if most is None or most >= 0:
+                    between = Repeat(units[1])
+                    options.append(
+                        sequence(Repeat(sequence(between, units[0]), left, most), between)
+                    )
+            else:
+                options.append(Repeat(choice(units)))
+        return choice(options)
+
+    def unique_items(self, arrays: Arrays) -> Node:
+        """Items that all differ, where they have few values: each in turn, and then the others."""
+        values = self.evaluator.values(arrays.rest)
+        options = _few_values(values) if not arrays.prefix else None
+        if options is None:
+            raise Unsupported("uniqueItems, but for items of few values")
+        known: dict[frozenset[int], Node] = {}
+
+        def after(left: frozenset[int], taken: int) -> Node:
+            if left not in known:
+                follow = [
+                    sequence(Literal(COMMA), options[i], after(left - {i}, taken + 1))
+                    for i in sorted(left)
+                    if arrays.most is None or taken < arrays.most
+                ]
+                known[left] = choice([sequence(), *follow] if taken >= arrays.least else follow)
+            return known[left]
+
+        return after(frozenset(range(len(options))), 0)
+
+    def object(self, objects: Objects) -> Node:
+        """The node of one set of objects."""
+        if objects.exists:
+            return choice(self.object(each) for each in self.with_existing(objects))
+        return object_of(self.members(objects, self.other_members(objects)))
+
+    def with_existing(self, objects: Objects) -> Iterator[Objects]:
+        """The sets in which the demanded key is one of those named; others are refused."""
+        (content, expression), *more = objects.exists
+        left = replace(objects, exists=tuple(more))
+        for name, _ in objects.named:
+            if content.accepts(name):
+                there = Objects(((name, all_of([objects.of_key(name), expression])),),
+                                required=frozenset({name}))  # fmt: skip
+                both = left & there
+                if both:
+                    yield both
+        other = content - texts(name for name, _ in objects.named)
+        if not other.is_empty and self.extra_allowed(objects):
+            raise Unsupported("a demand on keys that are not named")
+
+    def extra_allowed(self, objects: Objects) -> bool:
+        """May there be keys that are not named?"""
+        return self.other_members(objects) is not NEVER
+
+    def members(self, objects: Objects, other: Node) -> Node:
+        """The named members in their order, then the others, within the bounds on their number."""
+        named = []
+        for name, expression in self.all_named(objects):
+            if self.evaluator.can_be(expression):
+                value = self.node(expression)
+                named.append((member(quoted(name), value), name in objects.required))
+            elif name in objects.required:
+                return NEVER
+        if (objects.least, objects.most) != (0, None):
+            return _counted_members(named, other, objects)
+        units = [unit if required else optional(unit) for unit, required in named]
+        return sequence(*units, *([] if other is NEVER else [Repeat(other)]))
+
+    def all_named(self, objects: Objects) -> list[tuple[str, Expression]]:
+        """The named keys and those that are required without being named."""
+        names = [name for name, _ in objects.named]
+        more = sorted(objects.required - set(names))
+        return [*objects.named, *((name, objects.of_key(name)) for name in more)]
+
+    def other_members(self, objects: Objects) -> Node:
+        """Any one member whose key is not named."""
+        names = [name for name, _ in self.all_named(objects)]
+        keys = objects.keys - texts(names)
+        if self.closed and (names or objects.rules) and not _says_additional(objects):
+            keys &= union(content for rules in objects.rules for content, _ in rules.patterns)
+        units = []
+        for content, expression in _key_classes(keys, objects.rules):
+            if self.evaluator.can_be(expression):
+                units.append(member(Text(content, key=True), self.node(expression)))
+        return choice(units) if units else NEVER
+
+
+def _says_additional(objects: Objects) -> bool:
+    """Does any schema say what further keys there may be?"""
+    return any(rules.additional is not None for rules in objects.rules)
+
+
+def _key_classes(keys: Content, rules: Sequence[KeyRules]) -> Iterator[tuple[Content, Expression]]:
+    """Keys that are not named, by what all rules together say of their values."""
+    classes: list[tuple[Content, Expression]] = [(keys, TRUE)]
+    for each in rules:
+        split = [(content, found, False) for content, found in classes]
+        for pattern, expression in each.patterns:
+            split = [
+                part
+                for content, found, hit in split
+                for part in (
+                    (content & pattern, all_of([found, expression]), True),
+                    (content - pattern, found, hit),
+                )
+            ]
+        additional = TRUE if each.additional is None else each.additional
+        classes = [
+            (content, found if hit else all_of([found, additional]))
+            for content, found, hit in split
+            if not content.is_empty
+        ]
+    by_demand: dict[Expression, Content] = {}
+    for content, expression in classes:
+        known = by_demand.get(expression)
+        by_demand[expression] = content if known is None else known | content
+    yield from ((content, expression) for expression, content in by_demand.items())
+
+
+def _counted_members(named: Sequence[tuple[Node, bool]], other: Node, objects: Objects) -> Node:
+    """Members with bounds on their number: for each place and count, what may follow."""
+    least, most = objects.least, objects.most
+    cap = least if most is None else most
+    after: dict[int, Node] = {}  # by the count so far
+    for count in range(cap + 1):
+        left = max(least - count, 0)
+        room = None if most is None else most - count
+        if other is NEVER:
+            after[count] = NEVER if left else sequence()
+        else:
+            after[count] = Repeat(other, left, room)
+    for unit, required in reversed(named):
+        before = {}
+        for count in range(cap + 1):
+            more = count + 1 if most is not None else min(count + 1, cap)
+            taken = sequence(unit, after[more]) if more in after else NEVER
+            before[count] = taken if required else choice([taken, after[count]])
+        after = before
+    return after[0]
+
+
+def number_node(numbers: Numbers) -> Node:
+    """The node of one set of numbers."""
+    if numbers == Numbers():
+        return NUMBER
+    if numbers == Numbers(integral=True):
+        return INTEGER
+    if numbers.members is not None:
+        return choice(Literal(_decimal(value)) for value in sorted(numbers.members))
+    return Spelled(decimals(numbers))
+
+
+def _decimal(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else json.dumps(float(value))
+
+
+def string_node(strings: Strings) -> Node:
+    """The node of one set of strings."""
+    if strings.values is not None:
+        return choice(map(quoted, strings.values))
+    return Text(strings.automaton())
+
+
+def _few_values(values: Values, most: int = 10) -> list[Node] | None:
+    """The nodes of all values, if they are few scalars."""
+    if values.arrays or values.objects:
+        return None
+    found: list[Node] = [NULL] if values.null else []
+    found += [Literal(json.dumps(value)) for value in sorted(values.booleans)]
+    for numbers in values.numbers:
+        if numbers.members is None:
+            return None
+        found += [number_node(Numbers(members=frozenset({v}))) for v in sorted(numbers.members)]
+    for strings in values.strings:
+        if strings.values is None:
+            return None
+        found += map(quoted, strings.values)
+    return found if len(found) <= most else None
