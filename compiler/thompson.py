@@ -65,6 +65,8 @@ def _first_byte(node: Node) -> int:
             return _first_byte(parts[0])
         case Choice(options) if options:
             return _first_byte(options[0])
+        case Counted():
+            return ord("[")
         case _:
             raise ValueError(f"a rule begins with a bracket: {node}")
 
@@ -160,6 +162,8 @@ class _Builder:
             case Counted(item, least, most):
                 bounds = FAR if most is None else most - 1, max(least - 1, 0)
                 return self.nfa.call(self.frame(_Array(item, least == 0)), after, bounds)
+            case Reference(name) if isinstance(self.rules[name], Counted):
+                return self.entry(self.rules[name], after)  # which is a frame already
             case Reference(name):
                 return self.nfa.call(self.frame(name), after)
 

@@ -100,7 +100,8 @@ def _plain_nodes(inner):
 
 
 def _nodes(inner):
-    counted = st.builds(Counted, inner, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3)))
+    items = st.sampled_from([Text(), Text(most=2), NUMBER, BOOLEAN, quoted("ab")])
+    counted = st.builds(Counted, items, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3)))
     return st.one_of(_plain_nodes(inner), counted)
 
 
