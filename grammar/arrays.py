@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.expressions import FALSE, TRUE, Expression, all_of, not_
@@ -11,11 +11,12 @@ from cmm.grammar.expressions import FALSE, TRUE, Expression, all_of, not_
 
 @dataclass(frozen=True)
 class Contains:
-    """How many items, least to most, meet an expression."""
+    """How many items, least to most, from a position on, meet an expression."""
 
     item: Expression
     least: int = 1
     most: int | None = None
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,13 @@ class Arrays:
         if self.rest == FALSE:
             yield Arrays(least=len(self.prefix) + 1)
         elif self.rest != TRUE:
-            if self.prefix:
-                raise Unsupported('"not" over items behind a prefix')
-            yield Arrays(contains=(Contains(not_(self.rest)),))
+            yield Arrays(contains=(Contains(not_(self.rest), start=len(self.prefix)),))
         for contains in self.contains:
             if contains.least:
-                yield Arrays(contains=(Contains(contains.item, 0, contains.least - 1),))
+                few = replace(contains, least=0, most=contains.least - 1)
+                yield Arrays(contains=(few,))
             if contains.most is not None:
-                yield Arrays(contains=(Contains(contains.item, contains.most + 1),))
+                many = replace(contains, least=contains.most + 1, most=None)
+                yield Arrays(contains=(many,))
         if self.unique:
             raise Unsupported('"not" over uniqueItems')

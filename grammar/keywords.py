@@ -284,8 +284,13 @@ def _required(at: Context) -> Values:
             place=at.below("required"),
             advice="list the required properties in the object's schema",
         )
-    required = Objects() & Objects(required=frozenset(at.names("required")))
+    required = Objects() & _requiring(at.names("required"))
     return only(objects=(required,) if required else ())
+
+
+def _requiring(names: list[str]) -> Objects:
+    """The objects with these keys, in this order where nothing else says one."""
+    return Objects(tuple((name, TRUE) for name in dict.fromkeys(names)), required=frozenset(names))
 
 
 def _property_count(at: Context) -> Values:
@@ -308,10 +313,9 @@ def _dependencies(at: Context) -> Values:
         for name, demanded in value.items():
             absent = only(objects=(Objects(named=((name, FALSE),)),))
             if isinstance(demanded, list):
-                needed = frozenset([*demanded, name])
-                found &= absent | only(objects=(Objects() & Objects(required=needed),))
+                found &= absent | only(objects=(_requiring([name, *demanded]),))
             else:
-                present = only(objects=(Objects() & Objects(required=frozenset({name})),))
+                present = only(objects=(_requiring([name]),))
                 found &= absent | (present & at.evaluate(at.expression(key, name)))
     return found
 

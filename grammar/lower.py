@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from cmm.grammar.arrays import Arrays
+from cmm.grammar.contained import contained_items
 from cmm.grammar.content import Content, texts, union
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.evaluate import Evaluator
-from cmm.grammar.expressions import TRUE, Expression, all_of, not_
+from cmm.grammar.expressions import TRUE, Expression, all_of
 from cmm.grammar.json_values import (
     ANY_ARRAY,
     ANY_OBJECT,
@@ -22,11 +23,11 @@ from cmm.grammar.json_values import (
     NULL,
     NUMBER,
     items_of,
-    member,
     object_of,
 )
+from cmm.grammar.members import Members
 from cmm.grammar.nodes import (
-    Choice,
+    NEVER,
     Counted,
     Literal,
     Node,
@@ -44,7 +45,6 @@ from cmm.grammar.objects import KeyRules, Objects
 from cmm.grammar.strings import Strings
 from cmm.grammar.values import ANYTHING, Values
 
-NEVER = Choice(())
 MOST_VALUES = 20_000  # strings of a set that are written out one by one
 
 
@@ -108,7 +108,9 @@ class Lowering:
 
     def items(self, arrays: Arrays) -> Node:
         if arrays.contains:
-            return self.items_with(arrays)
+            if arrays.unique:
+                raise Unsupported("uniqueItems beside contains")
+            return contained_items(arrays, self.unit)
         units = [self.unit(item) for item in arrays.prefix]
         rest = self.unit(arrays.rest)
         least, most = arrays.least, arrays.most
@@ -129,66 +131,6 @@ class Lowering:
         if not self.evaluator.can_be(item):
             return NEVER
         return sequence(Literal(COMMA), self.node(item))
-
-    def items_with(self, arrays: Arrays) -> Node:
-        """Items of which so many meet an expression: in between stand such that do not."""
-        if len(arrays.contains) > 1 or arrays.prefix or arrays.unique:
-            raise Unsupported("contains beside other demands on the positions of items")
-        [contains] = arrays.contains
-        hit = self.unit(all_of([arrays.rest, contains.item]))
-        miss = self.unit(all_of([arrays.rest, not_(contains.item)]))
-        any_item = self.unit(arrays.rest)
-        if (arrays.least, arrays.most) == (0, None):
-            between = Repeat(miss)
-            if contains.most is None:
-                found = Repeat(sequence(between, hit), contains.least, contains.least)
-                return sequence(found, Repeat(any_item))
-            return sequence(Repeat(sequence(between, hit), contains.least, contains.most), between)
-        return self.counted_items(arrays, hit, miss)
-
-    def counted_items(self, arrays: Arrays, hit: Node, miss: Node) -> Node:
-        """The same with bounds on the number of items, spelled out position by position."""
-        [contains] = arrays.contains
-        top = max(arrays.least, contains.least, contains.most or 0)
-        most = arrays.most
-        length = most if most is not None else top + 1
-        known: dict[tuple[int, int], Node] = {}
-        cap = contains.least if contains.most is None else contains.most + 1
-        for position in range(length, -1, -1):
-            for hits in range(cap + 1):
-                known[position, hits] = self._counted(arrays, (hit, miss), known, position, hits)
-        return known[0, 0]
-
-    def _counted(
-        self,
-        arrays: Arrays,
-        units: tuple[Node, Node],
-        known: dict[tuple[int, int], Node],
-        position: int,
-        hits: int,
-    ) -> Node:
-        [contains] = arrays.contains
-        cap = contains.least if contains.most is None else contains.most + 1
-        enough = hits >= contains.least and (contains.most is None or hits <= contains.most)
-        options: list[Node] = [sequence()] if enough and position >= arrays.least else []
-        if (position + 1, 0) in known:
-            after_hit, after_miss = (
-                known[position + 1, min(hits + 1, cap)],
-                known[position + 1, hits],
-            )
-            options += [sequence(units[0], after_hit), sequence(units[1], after_miss)]
-        elif arrays.most is None:  # from here on only the hits matter
-            if contains.most is not None or hits < contains.least:
-                left = max(contains.least - hits, 0)
-                most = None if contains.most is None else contains.most - hits
-                if most is None or most >= 0:
-                    between = Repeat(units[1])
-                    options.append(
-                        sequence(Repeat(sequence(between, units[0]), left, most), between)
-                    )
-            else:
-                options.append(Repeat(choice(units)))
-        return choice(options)
 
     def unique_items(self, arrays: Arrays) -> Node:
         """Items that all differ, where they have few values: each in turn, and then the others."""
@@ -212,42 +154,12 @@ class Lowering:
 
     def object(self, objects: Objects) -> Node:
         """The node of one set of objects."""
-        if objects.exists:
-            return choice(self.object(each) for each in self.with_existing(objects))
-        return object_of(self.members(objects, self.other_members(objects)))
+        classes = list(self.other_keys(objects))
+        return object_of(Members(objects, self.all_named(objects), classes, self.value).node())
 
-    def with_existing(self, objects: Objects) -> Iterator[Objects]:
-        """The sets in which the demanded key is one of those named; others are refused."""
-        (content, expression), *more = objects.exists
-        left = replace(objects, exists=tuple(more))
-        for name, _ in objects.named:
-            if content.accepts(name):
-                there = Objects(((name, all_of([objects.of_key(name), expression])),),
-                                required=frozenset({name}))  # fmt: skip
-                both = left & there
-                if both:
-                    yield both
-        other = content - texts(name for name, _ in objects.named)
-        if not other.is_empty and self.extra_allowed(objects):
-            raise Unsupported("a demand on keys that are not named")
-
-    def extra_allowed(self, objects: Objects) -> bool:
-        """May there be keys that are not named?"""
-        return self.other_members(objects) is not NEVER
-
-    def members(self, objects: Objects, other: Node) -> Node:
-        """The named members in their order, then the others, within the bounds on their number."""
-        named = []
-        for name, expression in self.all_named(objects):
-            if self.evaluator.can_be(expression):
-                value = self.node(expression)
-                named.append((member(quoted(name), value), name in objects.required))
-            elif name in objects.required:
-                return NEVER
-        if (objects.least, objects.most) != (0, None):
-            return _counted_members(named, other, objects)
-        units = [unit if required else optional(unit) for unit, required in named]
-        return sequence(*units, *([] if other is NEVER else [Repeat(other)]))
+    def value(self, expression: Expression) -> Node | None:
+        """The node of a member's value; None where there is none."""
+        return self.node(expression) if self.evaluator.can_be(expression) else None
 
     def all_named(self, objects: Objects) -> list[tuple[str, Expression]]:
         """The named keys and those that are required without being named."""
@@ -255,17 +167,13 @@ class Lowering:
         more = sorted(objects.required - set(names))
         return [*objects.named, *((name, objects.of_key(name)) for name in more)]
 
-    def other_members(self, objects: Objects) -> Node:
-        """Any one member whose key is not named."""
+    def other_keys(self, objects: Objects) -> Iterator[tuple[Content, Expression]]:
+        """The keys that are not named, by what their values must meet."""
         names = [name for name, _ in self.all_named(objects)]
         keys = objects.keys - texts(names)
         if self.closed and (names or objects.rules) and not _says_additional(objects):
             keys &= union(content for rules in objects.rules for content, _ in rules.patterns)
-        units = []
-        for content, expression in _key_classes(keys, objects.rules):
-            if self.evaluator.can_be(expression):
-                units.append(member(Text(content, key=True), self.node(expression)))
-        return choice(units) if units else NEVER
+        return _key_classes(keys, objects.rules)
 
 
 def _says_additional(objects: Objects) -> bool:
@@ -298,28 +206,6 @@ def _key_classes(keys: Content, rules: Sequence[KeyRules]) -> Iterator[tuple[Con
         known = by_demand.get(expression)
         by_demand[expression] = content if known is None else known | content
     yield from ((content, expression) for expression, content in by_demand.items())
-
-
-def _counted_members(named: Sequence[tuple[Node, bool]], other: Node, objects: Objects) -> Node:
-    """Members with bounds on their number: for each place and count, what may follow."""
-    least, most = objects.least, objects.most
-    cap = least if most is None else most
-    after: dict[int, Node] = {}  # by the count so far
-    for count in range(cap + 1):
-        left = max(least - count, 0)
-        room = None if most is None else most - count
-        if other is NEVER:
-            after[count] = NEVER if left else sequence()
-        else:
-            after[count] = Repeat(other, left, room)
-    for unit, required in reversed(named):
-        before = {}
-        for count in range(cap + 1):
-            more = count + 1 if most is not None else min(count + 1, cap)
-            taken = sequence(unit, after[more]) if more in after else NEVER
-            before[count] = taken if required else choice([taken, after[count]])
-        after = before
-    return after[0]
 
 
 def number_node(numbers: Numbers) -> Node:

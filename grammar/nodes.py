@@ -131,6 +131,7 @@ class Grammar:
 
 
 NOTHING = Sequence(())
+NEVER = Choice(())  # what can never be written
 
 
 def digest(grammar: Grammar) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cmm.grammar.content import ANY, Content, texts, union
-from cmm.grammar.errors import Unsupported
 from cmm.grammar.expressions import FALSE, TRUE, Expression, all_of, not_
 
 
@@ -34,9 +33,10 @@ class KeyRules:
 class Objects:
     """The objects whose values meet `named` and `rules`, and whose keys are as demanded.
 
-    `named` are the keys that schemas speak of by name, in their order; FALSE marks one that must
-    be absent. `keys` are the texts that other keys may be. `exists` demands some other key of a
-    content with a value of an expression.
+    `named` are the keys that schemas speak of by name: in the order of their `properties`, then
+    those that are only required, in the order of that list; FALSE marks one that must
+    be absent. `keys` are the texts that keys may be. Each of `exists` demands some key of a
+    content, named or not, with a value of an expression.
     """
 
     named: tuple[tuple[str, Expression], ...] = ()
@@ -63,7 +63,9 @@ class Objects:
         >>> one & Objects(required=frozenset({"a"})) is None
         True
         """
-        names = dict.fromkeys([name for name, _ in self.named + other.named])
+        described = frozenset[str]().union(*(r.names for r in self.rules + other.rules))
+        names = dict.fromkeys(sorted((name for name, _ in self.named + other.named),
+                                     key=lambda name: name not in described))  # fmt: skip
         names |= dict.fromkeys(sorted((self.required | other.required) - names.keys()))
         most = [bound for bound in (self.most, other.most) if bound is not None]
         both = Objects(
@@ -99,8 +101,8 @@ class Objects:
             yield Objects(exists=((~self.keys, TRUE),))
         for rules in self.rules:
             yield from _other_keys(rules)
-        if self.exists:
-            raise Unsupported('"not" over "not" of unnamed keys')
+        for content, expression in self.exists:
+            yield Objects(rules=(KeyRules(patterns=((content, not_(expression)),)),))
 
 
 def _other_keys(rules: KeyRules) -> Iterator[Objects]:
