@@ -8,7 +8,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from safetensors.numpy import save
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
 HEADER = "cmm"  # our JSON in the file's metadata
-FORMAT = 3  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+FORMAT = 4  # raise it whenever the meaning of a file changes: older ones are then rebuilt
 DTYPES = {
     "BOOL": np.dtype(np.bool_),
     "U8": np.dtype(np.uint8),
@@ -98,12 +98,22 @@ def _digest(arrays: Arrays) -> str:
 
 
 def arrays_of(prefix: str, value: Any) -> dict[str, npt.NDArray[Any]]:
-    """The array fields of a dataclass, named `prefix.field`."""
-    found = {f"{prefix}.{item.name}": getattr(value, item.name) for item in fields(value)}
-    return {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
+    """The array fields of a dataclass, and of those it holds, named `prefix.field`."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for item in fields(value):
+        part, name = getattr(value, item.name), f"{prefix}.{item.name}"
+        if isinstance(part, np.ndarray):
+            found[name] = part
+        elif is_dataclass(part):
+            found |= arrays_of(name, part)
+    return found
 
 
 def arrays_under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     """The arrays named `prefix.field`, by field: what `arrays_of` took apart."""
     start = prefix + "."
-    return {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
+    return {
+        name[len(start) :]: array
+        for name, array in arrays.items()
+        if name.startswith(start) and "." not in name[len(start) :]
+    }

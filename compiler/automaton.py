@@ -3,7 +3,7 @@
 A state is a control state and the stack of where to return to:
 
     {"name": "greet", "arguments": {"name": "Jo|
-    control: inside a string        stack: (before "}}", ())
+    control: inside a string        stack: (before "}}", any number of items, ())
 
 Entering a string pushes the state that follows it, its closing quote pops it. Automata without
 recursion have stacks of bounded depth; free JSON nests as deep as its text does.
@@ -18,31 +18,47 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmm.compiler.determinise import Dfa, determinise
+from cmm.compiler.determinise import ENTERED, GAIN, INSIDE, Dfa, determinise
+from cmm.compiler.fold import TEXT_BODY, fold
+from cmm.compiler.frozen import FrozenArrays
 from cmm.compiler.minimise import minimise
-from cmm.compiler.nfa import ROOT_FRAME
+from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, UNBOUNDED, Bounds
 from cmm.compiler.thompson import build_nfa
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
 
+__all__ = [
+    "CALL",
+    "DEAD",
+    "POP",
+    "TEXT_BODY",
+    "ByteAutomaton",
+    "State",
+    "build_automaton",
+    "counted",
+]
+
 DEAD, POP, CALL = -1, -2, -3  # moves below zero: no way, return, and calls numbered downward
 
-# The string's states come first in every automaton: 0 before the opening quote, 1 inside.
-TEXT_BODY = 1
-
 Int32s = npt.NDArray[np.int32]
-Stack = tuple[int, "Stack"] | tuple[()]
+Stack = tuple[int, int, int, "Stack"] | tuple[()]  # (return to, its room, its due, what is below)
 
 
 class State(NamedTuple):
-    """Where an automaton stands: hashable, comparable, and all that the next step depends on."""
+    """Where an automaton stands: hashable, comparable, and all that the next step depends on.
+
+    `room` is how many characters or items the current string or array may still get (FAR: any
+    number), `due` how many it must get.
+    """
 
     control: int
     stack: Stack = ()
+    room: int = FAR
+    due: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ByteAutomaton:
+class ByteAutomaton(FrozenArrays):
     """Moves of every control state on every class of bytes.
 
     >>> from cmm.grammar.nodes import Grammar, Literal, Text, choice, sequence
@@ -53,22 +69,29 @@ class ByteAutomaton:
 
     classes: npt.NDArray[np.uint8]  # (256,) the class of each byte
     moves: Int32s  # (states, classes) a state, or DEAD, POP, or CALL - k for row k of calls
-    calls: Int32s  # (calls, 2) the state entered, the state returned to
+    gains: npt.NDArray[np.bool_]  # (states, classes) does the move count for one
+    calls: Int32s  # (calls, 4) the state entered, the state returned to, room, due
+    need: Int32s  # (states,) the fewest counts to the end of the frame
+    frame: Int32s  # (states,) what belongs together: the string, the root, rules
     final: npt.NDArray[np.bool_]  # (states,) may the text end here, if nothing is left to return to
     start: int
     text_states: int  # the first states are those of the JSON string, in every automaton
-
-    def __post_init__(self) -> None:
-        for array in (self.classes, self.moves, self.calls, self.final):
-            array.flags.writeable = False
 
     @cached_property
     def _rows(self) -> list[list[int]]:
         return self.moves.tolist()  # type: ignore[no-any-return]
 
     @cached_property
-    def _calls(self) -> list[tuple[int, int]]:
-        return [(entered, back) for entered, back in self.calls.tolist()]
+    def _gains(self) -> list[list[bool]]:
+        return self.gains.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _need(self) -> list[int]:
+        return self.need.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _calls(self) -> list[list[int]]:
+        return self.calls.tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _classes(self) -> list[int]:
@@ -76,14 +99,19 @@ class ByteAutomaton:
 
     def step(self, state: State, byte: int) -> State | None:
         """The state after one byte, None where the byte is not allowed."""
-        move = self._rows[state.control][self._classes[byte]]
+        control, stack, room, due = state
+        kind = self._classes[byte]
+        move = self._rows[control][kind]
         if move >= 0:
-            return State(move, state.stack)
+            if self._gains[control][kind]:
+                room, due = counted(room, due, 1)
+            return State(move, stack, room, due) if room >= self._need[move] else None
         if move <= CALL:
-            entered, back = self._calls[CALL - move]
-            return State(entered, (back, state.stack))
-        if move == POP and state.stack:
-            return State(*state.stack)
+            entered, back, inner_room, inner_due = self._calls[CALL - move]
+            return State(entered, (back, room, due, stack), inner_room, inner_due)
+        if move == POP and stack and not due:
+            back, room, due, stack = stack
+            return State(back, stack, room, due)
         return None
 
     def walk(self, state: State, data: bytes) -> tuple[State, int]:
@@ -107,8 +135,16 @@ class ByteAutomaton:
 
     def allowed_bytes(self, state: State) -> bytes:
         """The bytes that may come next, in order."""
-        row = self._rows[state.control]
-        return bytes(byte for byte in range(256) if row[self._classes[byte]] != DEAD)
+        return bytes(byte for byte in range(256) if self.step(state, byte) is not None)
+
+
+def counted(room: int, due: int, count: int) -> tuple[int, int]:
+    """Room and due after a count; what is unbounded stays so.
+
+    >>> counted(5, 1, 2), counted(FAR, 0, 2) == (FAR, 0)
+    ((3, 0), True)
+    """
+    return (room if room == FAR else room - count), max(due - count, 0)
 
 
 def build_automaton(grammar: Grammar) -> ByteAutomaton:
@@ -116,7 +152,7 @@ def build_automaton(grammar: Grammar) -> ByteAutomaton:
 
     Raises InvalidInput where the grammar has no text, Unsupported over the state budget.
     """
-    dfa = minimise(determinise(build_nfa(grammar)))
+    dfa = fold(minimise(determinise(build_nfa(grammar))))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")
     return _table(dfa)
@@ -129,28 +165,56 @@ def _table(dfa: Dfa) -> ByteAutomaton:
     starts = np.array([cut for cut in cuts if cut < 256])
     classes = (np.searchsorted(starts, np.arange(256), side="right") - 1).astype(np.uint8)
     moves = np.full((len(dfa.edges), len(starts)), DEAD, np.int32)
-    calls: dict[tuple[int, int], int] = {}
+    gains = np.zeros(moves.shape, np.bool_)
+    calls: dict[tuple[int, int, int, int], int] = {}
 
-    def call(entered: int, back: int) -> int:
-        return CALL - calls.setdefault((entered, back), len(calls))
+    def call(entered: int, back: int, bounds: Bounds = UNBOUNDED) -> int:
+        return CALL - calls.setdefault((entered, back, *bounds), len(calls))
 
     returns = [final and frame != ROOT_FRAME
                for final, frame in zip(dfa.final, dfa.frame, strict=True)]  # fmt: skip
     for state, edges in enumerate(dfa.edges):
-        for low, high, target, inside in edges:
+        for low, high, target, flags in edges:
+            part = slice(class_at[low], class_at.get(high + 1, len(starts)))
             move = POP if returns[target] else target
-            if inside:  # before the end of a frame nothing is left to return to in it
-                move = TEXT_BODY if returns[target] else call(TEXT_BODY, target)
-            moves[state, class_at[low] : class_at.get(high + 1, len(starts))] = move
+            if flags & INSIDE:  # before the end of a frame nothing is left to return to in it
+                entered = flags // ENTERED
+                move = entered if returns[target] else call(entered, target)
+            moves[state, part] = move
+            gains[state, part] = bool(flags & GAIN)
     for state, called in enumerate(dfa.calls):
-        for frame, back in called:
-            [(opening, _, entered, inside)] = dfa.edges[dfa.starts[frame]]
-            moves[state, class_at[opening]] = call(entered, back)
+        for frame, bounds, back in called:
+            [(opening, _, entered, _)] = dfa.edges[dfa.starts[frame]]
+            moves[state, class_at[opening]] = call(entered, back, bounds)
+    rows = np.array(list(calls), np.int32).reshape(-1, 4)
     return ByteAutomaton(
         classes=classes,
         moves=moves,
-        calls=np.array(list(calls), np.int32).reshape(-1, 2),
+        gains=gains,
+        calls=rows,
+        need=_needs(moves, gains, rows, np.array(dfa.final)),
+        frame=np.array(dfa.frame, np.int32),
         final=np.array([f and not r for f, r in zip(dfa.final, returns, strict=True)]),
         start=dfa.starts[ROOT_FRAME],
-        text_states=dfa.frame.count(0),
+        text_states=dfa.frame.count(TEXT_FRAME),
     )
+
+
+def _needs(
+    moves: Int32s, gains: npt.NDArray[np.bool_], calls: Int32s, final: npt.NDArray[np.bool_]
+) -> Int32s:
+    """The fewest counts from each state to the end of its frame, by relaxation."""
+    need = np.where(final | (moves == POP).any(axis=1), 0, FAR).astype(np.int32)
+    if not gains.any():
+        return np.zeros_like(need)
+    state, kind = np.nonzero(moves != POP)
+    target = moves[state, kind]
+    backs = calls[:, 1] if len(calls) else np.zeros(1, np.int32)
+    target = np.where(target <= CALL, backs[np.clip(CALL - target, 0, len(backs) - 1)], target)
+    alive = target != DEAD
+    state, kind, target = state[alive], kind[alive], target[alive]
+    while True:
+        before = need.copy()
+        np.minimum.at(need, state, need[target] + gains[state, kind])
+        if np.array_equal(before, need):
+            return need

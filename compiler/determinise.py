@@ -8,18 +8,21 @@ by byte inside the caller: an item is then a pair (state, item to return to).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from cmm.compiler.nfa import FrameId, Nfa
+from cmm.compiler.nfa import UNBOUNDED, Bounds, Call, FrameId, Nfa
 from cmm.grammar.errors import Unsupported
 
 Item = Any  # an NFA state, or a pair (NFA state, Item to return to)
-# (first byte, last byte, target, inside): an edge inside leads into the body of a string, whose end
-# returns to the target.
-Edge = tuple[int, int, int, bool]
+Step = tuple[int, int, Item, int]  # (first byte, last byte, item reached, gain)
+Called = tuple[FrameId, Bounds]
+# Flags of an edge: it leads into a string, whose end returns to the target; it counts for one. The
+# multiples of ENTERED say which state of the string it enters.
+INSIDE, GAIN, ENTERED = 1, 2, 4
+Edge = tuple[int, int, int, int]  # (first byte, last byte, target, flags)
 
 DEFAULT_STATE_BUDGET = 500_000
 
@@ -29,7 +32,7 @@ class Dfa:
     """Deterministic states of all frames; edges are disjoint and sorted."""
 
     edges: list[list[Edge]] = field(default_factory=list)
-    calls: list[list[tuple[FrameId, int]]] = field(default_factory=list)  # (frame, return to)
+    calls: list[list[Call]] = field(default_factory=list)
     final: list[bool] = field(default_factory=list)
     frame: list[FrameId] = field(default_factory=list)
     starts: dict[FrameId, int] = field(default_factory=dict)
@@ -41,7 +44,7 @@ def determinise(nfa: Nfa, budget: int = DEFAULT_STATE_BUDGET) -> Dfa:
     >>> from cmm.compiler.thompson import build_nfa
     >>> from cmm.grammar.nodes import Grammar, Literal, choice
     >>> dfa = determinise(build_nfa(Grammar(choice([Literal("ab"), Literal("ac")]))))
-    >>> [(low, high, target, inside)] = dfa.edges[dfa.starts[1]]
+    >>> [(low, high, target, flags)] = dfa.edges[dfa.starts[1]]
     >>> [(chr(low), dfa.final[end]) for low, _, end, _ in dfa.edges[target]]
     [('b', True), ('c', True)]
     """
@@ -55,7 +58,6 @@ class _Construction:
         self.dfa = Dfa()
         self.numbers: dict[tuple[FrameId, frozenset[Item]], int] = {}
         self.items: list[frozenset[Item]] = []
-        self.ends = set(nfa.ends)
         self.closures: dict[Item, tuple[Item, ...]] = {}
 
     def run(self) -> Dfa:
@@ -93,13 +95,13 @@ class _Construction:
         while pending:
             here = pending.pop()
             state, back = here if isinstance(here, tuple) else (here, None)
-            if back is not None and state in self.ends:
+            if back is not None and state in self.nfa.every_end:
                 reached = [back]
             else:
                 if (
                     self.nfa.moves[state]
                     or self.nfa.calls[state]
-                    or state in self.ends
+                    or state in self.nfa.every_end
                     or state in self.nfa.inside
                 ):
                     yield here
@@ -114,59 +116,63 @@ class _Construction:
         frame = self.dfa.frame[number]
         moves, calls = self.resolved(self.items[number])
         self.dfa.calls[number] = [
-            (called, self.number(frame, backs)) for called, backs in sorted(calls.items())
+            (called, bounds, self.number(frame, backs))
+            for (called, bounds), backs in sorted(calls.items())
         ]
         self.dfa.edges[number] = [
-            (low, high, *self.target(frame, targets)) for low, high, targets in _split(moves)
+            (low, high, *self.target(frame, targets, gain))
+            for low, high, targets, gain in _split(moves)
         ]
 
-    def target(self, frame: FrameId, items: list[Item]) -> tuple[int, bool]:
+    def target(self, frame: FrameId, items: list[Item], gain: int) -> tuple[int, int]:
         """The state of a set of items; one in which only strings go on is left to their frame."""
         closed = [core for item in items for core in self.closure(item)]
+        flags = GAIN if gain else 0
         if all(_state(item) in self.nfa.inside for item in closed):
-            return self.number(frame, [self.after_inside(item) for item in closed]), True
-        return self.number(frame, items), False
+            after = [self.after_inside(item) for item in closed]
+            return self.number(frame, after), flags | INSIDE
+        return self.number(frame, items), flags
 
     def after_inside(self, item: Item) -> Item:
         after = self.nfa.inside[_state(item)]
         return (after, item[1]) if isinstance(item, tuple) else after
 
-    def resolved(
-        self, items: frozenset[Item]
-    ) -> tuple[list[tuple[int, int, Item]], dict[FrameId, list[Item]]]:
+    def resolved(self, items: frozenset[Item]) -> tuple[list[Step], dict[Called, list[Item]]]:
         """The byte moves and calls of the items, calls that clash with others followed inside."""
-        moves: list[tuple[int, int, Item]] = []
-        calls: dict[FrameId, list[Item]] = defaultdict(list)
+        moves: list[Step] = []
+        calls: dict[Called, list[Item]] = defaultdict(list)
         for item in items:
             state, back = item if isinstance(item, tuple) else (item, None)
-            wrap = (lambda t: t) if back is None else (lambda t, back=back: (t, back))
             if state in self.nfa.inside:
-                body = self.closure((self.nfa.body, self.after_inside(item)))
-                more, _ = self.resolved(frozenset(body))
-                moves += more
-            moves += [(low, high, wrap(target)) for low, high, target in self.nfa.moves[state]]
-            for called, target in self.nfa.calls[state]:
-                calls[called].append(wrap(target))
+                moves += self.followed(self.nfa.body, self.after_inside(item))
+            for low, high, target, gain in self.nfa.moves[state]:
+                # what is followed inside another frame is not counted in that one
+                moves.append(
+                    (low, high, *((target, gain) if back is None else ((target, back), 0)))
+                )
+            for called, bounds, target in self.nfa.calls[state]:
+                calls[called, bounds].append(target if back is None else (target, back))
         while clashing := self.clash(moves, calls):
-            inside = frozenset(
-                core
-                for called in clashing
-                for back in calls.pop(called)
-                for core in self.closure((self.nfa.starts[called], back))
-            )
-            more, _ = self.resolved(inside)  # a frame begins with its opening byte, not with a call
-            moves += more
+            for called, bounds in clashing:
+                start = self.nfa.starts[called]
+                if bounds != UNBOUNDED:
+                    start = self.nfa.unrolled(called, bounds)
+                for back in calls.pop((called, bounds)):
+                    moves += self.followed(start, back)
         return moves, calls
 
-    def clash(
-        self, moves: list[tuple[int, int, Item]], calls: dict[FrameId, list[Item]]
-    ) -> list[FrameId]:
-        by_byte: dict[int, list[FrameId]] = defaultdict(list)
+    def followed(self, state: int, back: Item) -> list[Step]:
+        """The byte moves of a frame's state inside the caller: it begins with bytes, not calls."""
+        return self.resolved(frozenset(self.closure((state, back))))[0]
+
+    def clash(self, moves: list[Step], calls: Mapping[Called, list[Item]]) -> list[Called]:
+        """Calls that begin with a byte that something else begins with too."""
+        by_byte: dict[int, list[Called]] = defaultdict(list)
         for called in calls:
-            by_byte[self.nfa.opening[called]].append(called)
-        for byte, called_frames in by_byte.items():
-            if len(called_frames) > 1 or any(low <= byte <= high for low, high, _ in moves):
-                return called_frames
+            by_byte[self.nfa.opening[called[0]]].append(called)
+        for byte, found in by_byte.items():
+            if len(found) > 1 or any(low <= byte <= high for low, high, _, _ in moves):
+                return found
         return []
 
 
@@ -174,13 +180,16 @@ def _state(item: Item) -> int:
     return item[0] if isinstance(item, tuple) else item  # type: ignore[no-any-return]
 
 
-def _split(moves: list[tuple[int, int, Item]]) -> Iterable[tuple[int, int, list[Item]]]:
-    """Overlapping byte ranges as disjoint ones, each with all its targets."""
+def _split(moves: list[Step]) -> Iterable[tuple[int, int, list[Item], int]]:
+    """Overlapping byte ranges as disjoint ones, each with all its targets and its gain."""
     if len(moves) == 1:
-        yield moves[0][0], moves[0][1], [moves[0][2]]
+        low, high, target, gain = moves[0]
+        yield low, high, [target], gain
         return
-    cuts = sorted({low for low, _, _ in moves} | {high + 1 for _, high, _ in moves})
+    cuts = sorted({move[0] for move in moves} | {move[1] + 1 for move in moves})
     for low, after in pairwise(cuts):
-        targets = [target for first, last, target in moves if first <= low and after - 1 <= last]
-        if targets:
-            yield low, after - 1, targets
+        inside = [move for move in moves if move[0] <= low and after - 1 <= move[1]]
+        if inside:
+            if len({gain for *_, gain in inside}) > 1:
+                raise Unsupported("something counted overlaps with something that is not")
+            yield low, after - 1, [target for _, _, target, _ in inside], inside[0][3]

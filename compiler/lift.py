@@ -2,49 +2,87 @@
 
 All states are lifted at once: a front of (state of origin, trie node, state reached) descends the
 trie level by level, and each step is a few array operations. A token may enter frames and leave
-them again; what it has entered and not left is its `pushed` stack. Where it leaves the frame in
-which it began, what follows depends on the state's own stack: that is an exit, kept apart as
-(token, number of bytes until the exit), to be continued when the stack is known.
+them again; what it has entered and not left are its levels. Two things are left open:
+
+- Where a token leaves the frame in which it began, what follows depends on the state's own stack:
+  an exit, kept as (token, number of bytes until the exit), to be continued when that is known.
+- Where it gets into the body of a string, all tokens below that node of the trie that stay in a
+  string go on as they do in every string: a bough, kept as one node instead of 147,000 tokens.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
-from cmm.compiler.trie import Trie
+from cmm.compiler.nfa import FAR
+from cmm.compiler.rows import Boughs, Exits, Rows, Targets, gathered
+from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
-    """The token rows of some control states, the first of which is `base`.
+class Front:
+    """Tokens on their way, each at a node of the trie."""
 
-    Row i is starts[i]..starts[i + 1] of tokens (ascending) and targets. A target names a control
-    state and the part of `pushed` (bottom first) that the token leaves on the stack.
-    """
+    origin: Int32s  # the state in which the token began
+    node: Int32s  # how far it is read
+    control: Int32s  # the state it is in now
+    stack: Int32s  # the levels it has entered: a number of Levels
+    spent: Int32s  # what it has counted in its level
+    thin: Bools  # in a string by way of a bough: only tokens that leave it are still followed
 
-    starts: Int32s  # (states + 1,)
-    tokens: Int32s  # (entries,)
-    targets: Int32s  # (entries,) rows of control and pushed_starts
-    control: Int32s  # (targets,)
-    pushed_starts: Int32s  # (targets + 1,)
-    pushed: Int32s  # control states to return to
-    exit_starts: Int32s  # (states + 1,)
-    exit_tokens: Int32s  # (exits,)
-    exit_depths: Int32s  # (exits,) bytes of the token up to and with the one that leaves the frame
-    exit_exact: npt.NDArray[np.bool_]  # (exits,) is that byte the token's last
+    def __getitem__(self, chosen: npt.NDArray[np.generic]) -> Front:
+        return Front(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            getattr(self, item.name).flags.writeable = False
+    def __len__(self) -> int:
+        return len(self.origin)
 
 
-def lift(automaton: ByteAutomaton, trie: Trie, first: int, last: int) -> Rows:
+class Levels:
+    """Stacks of calls as numbers: 0 is none, each other one a call on what is below it."""
+
+    def __init__(self, calls: Int32s) -> None:
+        self.calls = calls
+        self.table: list[tuple[int, int, int]] = [(0, -1, 0)]  # (below, call, spent below)
+        self.numbers: dict[tuple[int, int, int], int] = {}
+
+    def push(self, stack: Int32s, call: Int32s, spent: Int32s) -> Int32s:
+        """The stacks with a call on top."""
+        rows = np.stack([stack, call, spent], 1)
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        pushed = [self._number(*row) for row in distinct.tolist()]
+        return np.array(pushed, np.int32)[inverse.reshape(-1)]
+
+    def _number(self, *key: int) -> int:
+        below, call, spent = key
+        if (below, call, spent) not in self.numbers:
+            self.numbers[below, call, spent] = len(self.table)
+            self.table.append((below, call, spent))
+        return self.numbers[below, call, spent]
+
+    def columns(self) -> tuple[Int32s, Int32s, Int32s]:
+        """Below, call and spent below of every stack."""
+        below, call, spent = np.array(self.table, np.int32).T
+        return below, call, spent
+
+    def bounds(self, stack: Int32s) -> tuple[Int32s, Int32s]:
+        """Room and due of the level on top; the origin's own is not known here."""
+        _, call, _ = self.columns()
+        calls = self.calls if len(self.calls) else np.zeros((1, 4), np.int32)
+        chosen = calls[np.maximum(call[stack], 0)]
+        inside = stack > 0
+        return np.where(inside, chosen[:, 2], FAR), np.where(inside, chosen[:, 3], 0)
+
+
+def lift(
+    automaton: ByteAutomaton, trie: Trie, first: int, last: int, strings: Boughs | None = None
+) -> Rows:
     """The rows of the control states first up to last.
 
     >>> from cmm.compiler.automaton import build_automaton
@@ -55,147 +93,117 @@ def lift(automaton: ByteAutomaton, trie: Trie, first: int, last: int) -> Rows:
     >>> rows = lift(automaton, trie, automaton.start, len(automaton.final))
     >>> rows.tokens[rows.starts[0] : rows.starts[1]].tolist()
     [0, 1]
+
+    `strings` says where boughs may begin; without it every token is followed to its end.
     """
-    stacks = _Stacks()
+    levels = Levels(automaton.calls)
     origin = np.arange(first, last, dtype=np.int32)
-    front = _Front(origin, np.zeros_like(origin), origin, np.zeros_like(origin))
-    reached, exits = [], []
-    while len(front.origin):
-        front, left = _descend(front, automaton, trie, stacks)
-        ends = trie.ending[front.node] > 0
-        reached.append(_Front(*(getattr(front, f.name)[ends] for f in fields(front))))
-        exits.append(left)
-    return _collect(reached, exits, trie, stacks, first, last)
+    zero = np.zeros_like(origin)
+    front = Front(origin, zero, origin, zero, zero, zero.astype(np.bool_))
+    reached, left, boughs = [], [], []
+    while len(front):
+        front, leaving = _descend(front, automaton, trie, levels, strings)
+        left.append(leaving)
+        reached.append(front[(trie.ending[front.node] > 0) & ~front.thin])
+        if strings is not None:
+            begins = _begins_bough(front, strings)
+            boughs.append(front[begins])
+            front = replace(front, thin=front.thin | begins)
+    return _collect(reached, left, boughs, automaton, trie, levels, (first, last))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Front:
-    origin: Int32s  # the state in which the token began
-    node: Int32s  # how far it is read
-    control: Int32s  # the state it is in now
-    stack: Int32s  # what it has entered: a number of _Stacks
-
-
-class _Stacks:
-    """Stacks as numbers: 0 is empty, and each other one is a top on a smaller one."""
-
-    def __init__(self) -> None:
-        self.tops, self.belows = [-1], [0]
-        self.numbers: dict[tuple[int, int], int] = {}
-
-    def push(self, stack: Int32s, tops: Int32s) -> Int32s:
-        pairs, inverse = np.unique(np.stack([stack, tops], 1), axis=0, return_inverse=True)
-        pushed = [self._number(below, top) for below, top in pairs.tolist()]
-        return np.array(pushed, np.int32)[inverse.reshape(-1)]
-
-    def _number(self, below: int, top: int) -> int:
-        if (below, top) not in self.numbers:
-            self.numbers[below, top] = len(self.tops)
-            self.tops.append(top)
-            self.belows.append(below)
-        return self.numbers[below, top]
-
-    def bottom_first(self, stack: int) -> list[int]:
-        found: list[int] = []
-        while stack:
-            found.append(self.tops[stack])
-            stack = self.belows[stack]
-        return found[::-1]
+def _begins_bough(front: Front, strings: Boughs) -> Bools:
+    begins: Bools = (front.control == strings.control[front.node]) & ~front.thin
+    return begins
 
 
 def _descend(
-    front: _Front, automaton: ByteAutomaton, trie: Trie, stacks: _Stacks
-) -> tuple[_Front, tuple[Int32s, Int32s]]:
-    """The front one level deeper, and the (origins, nodes) that left their frame on the way."""
+    front: Front, automaton: ByteAutomaton, trie: Trie, levels: Levels, strings: Boughs | None
+) -> tuple[Front, Front]:
+    """The front one level deeper, and what left its frame of origin on the way."""
     first = trie.first_child[front.node]
     counts = trie.first_child[front.node + 1] - first
     before = np.repeat(np.arange(len(counts)), counts)
-    node = _ranges(first, counts).astype(np.int32)
-    move = automaton.moves[front.control[before], automaton.classes[trie.byte[node]]]
-    alive = move != DEAD
-    before, node, move = before[alive], node[alive], move[alive]
-    origin, stack = front.origin[before], front.stack[before]
+    node = ranges(first, counts).astype(np.int32)
+    if strings is not None and front.thin.any():
+        kept = ~front.thin[before] | strings.leaving[node]
+        before, node = before[kept], node[kept]
+    kinds = automaton.classes[trie.byte[node]]
+    move = automaton.moves[front.control[before], kinds]
+    alive = np.flatnonzero(move != DEAD)
+    gain = automaton.gains[front.control[before[alive]], kinds[alive]]
+    moved = front[before[alive]]
+    front = replace(moved, node=node[alive], control=move[alive], spent=moved.spent + gain)
 
-    leaving = (move == POP) & (stack == 0)
-    left = origin[leaving], node[leaving]
-    calling = move <= CALL
-    if calling.any():
-        entered, back = automaton.calls[CALL - move[calling]].T
-        stack[calling] = stacks.push(stack[calling], back)
-        move[calling] = entered
-    returning = (move == POP) & ~leaving
-    if returning.any():
-        inner = stack[returning]
-        move[returning] = np.array(stacks.tops, np.int32)[inner]
-        stack[returning] = np.array(stacks.belows, np.int32)[inner]
-    stay = ~leaving
-    return _Front(origin[stay], node[stay], move[stay], stack[stay]), left
+    returning = front.control == POP
+    leaving = returning & (front.stack == 0)
+    called = np.flatnonzero(front.control <= CALL)
+    returned = np.flatnonzero(returning & ~leaving)
+    room, due = levels.bounds(front.stack)
+    _enter(front, called, automaton, levels)
+    _return(front, returned, automaton, levels)
+    fits = room - front.spent >= np.where(front.control >= 0, automaton.need[front.control], 0)
+    fits[called] = True
+    fits[returned] = due[returned] <= moved.spent[returned] if len(returned) else True
+    return front[fits & ~leaving], front[leaving]
 
 
-def _ranges(starts: Int32s, counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """All numbers of the ranges starts[i] .. starts[i] + counts[i], one after the other."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    shift: npt.NDArray[np.int64] = np.repeat(starts - ends + counts, counts)
-    return shift + np.arange(total)
+def _enter(
+    front: Front, called: npt.NDArray[np.intp], automaton: ByteAutomaton, levels: Levels
+) -> None:
+    if len(called):
+        call = CALL - front.control[called]
+        front.stack[called] = levels.push(front.stack[called], call, front.spent[called])
+        front.control[called] = automaton.calls[call, 0]
+        front.spent[called] = 0
+
+
+def _return(
+    front: Front, returned: npt.NDArray[np.intp], automaton: ByteAutomaton, levels: Levels
+) -> None:
+    if len(returned):
+        below, call, spent = levels.columns()
+        stack = front.stack[returned]
+        front.control[returned] = automaton.calls[call[stack], 1]
+        front.spent[returned] = spent[stack]
+        front.stack[returned] = below[stack]
+        front.thin[returned] = False
 
 
 def _collect(
-    reached: list[_Front],
-    exits: list[tuple[Int32s, Int32s]],
+    reached: list[Front],
+    left: list[Front],
+    boughs: list[Front],
+    automaton: ByteAutomaton,
     trie: Trie,
-    stacks: _Stacks,
-    first: int,
-    last: int,
+    levels: Levels,
+    span: tuple[int, int],
 ) -> Rows:
     """The fronts at token ends as rows, in order of state and token."""
-    joined = _Front(*(np.concatenate([getattr(part, f.name) for part in reached] or [[]])
-                      .astype(np.int32) for f in fields(_Front)))  # fmt: skip
-    ending = trie.ending[joined.node].astype(np.int64)
-    origin = np.repeat(joined.origin, ending) - first
-    tokens = trie.order[_ranges(trie.low[joined.node], ending)]
-    kinds, target = _numbered(np.repeat(joined.control, ending), np.repeat(joined.stack, ending))
+    first, last = span
+    ends, exits, begun = (_joined(parts) for parts in (reached, left, boughs))
+    ending = trie.ending[ends.node].astype(np.int64)
+    origin = np.repeat(ends.origin, ending) - first
+    tokens = trie.order[ranges(trie.low[ends.node], ending)]
+    both = _joined([ends, begun])
+    targets, number = Targets.of(both.control, both.stack, both.spent, levels.table)
+    target = np.repeat(number[: len(ends)], ending)
     order = np.lexsort((tokens, origin))
-    pushed = [stacks.bottom_first(stack) for _, stack in kinds]
-
-    left, exit_tokens, exit_depths, exact = _exits(exits, trie, first)
+    begun_order = np.lexsort((begun.node, begun.origin))
     return Rows(
-        starts=_starts(origin, last - first),
+        starts=gathered(origin, last - first),
         tokens=tokens[order],
-        targets=target[order],
-        control=np.array([control for control, _ in kinds], np.int32),
-        pushed_starts=np.cumsum([0, *map(len, pushed)]).astype(np.int32),
-        pushed=np.array([top for tops in pushed for top in tops], np.int32),
-        exit_starts=_starts(left, last - first),
-        exit_tokens=exit_tokens,
-        exit_depths=exit_depths,
-        exit_exact=exact,
+        target=target[order],
+        targets=targets,
+        exits=Exits.of(exits.origin - first, exits.node, exits.spent, trie, last - first),
+        bough_starts=gathered(begun.origin - first, last - first),
+        bough_nodes=begun.node[begun_order],
+        bough_targets=number[len(ends) :][begun_order],
     )
 
 
-def _exits(
-    exits: list[tuple[Int32s, Int32s]], trie: Trie, first: int
-) -> tuple[Int32s, Int32s, Int32s, npt.NDArray[np.bool_]]:
-    """Origin, token, depth and exactness of every token below a node that leaves its frame."""
-    origin = np.concatenate([origins for origins, _ in exits]).astype(np.int32) - first
-    node = np.concatenate([nodes for _, nodes in exits]).astype(np.int32)
-    low, below = trie.low[node], (trie.high - trie.low)[node]
-    place = _ranges(low, below)
-    origin, tokens = np.repeat(origin, below), trie.order[place]
-    exact = place < np.repeat(low + trie.ending[node], below)
-    order = np.lexsort((tokens, origin))
-    depth = np.repeat(trie.depth[node], below).astype(np.int32)
-    return origin[order], tokens[order], depth[order], exact[order]
-
-
-def _numbered(control: Int32s, stack: Int32s) -> tuple[list[tuple[int, int]], Int32s]:
-    """The distinct pairs in ascending order, and which of them stands at each place."""
-    keys = control.astype(np.int64) << 32 | stack
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    pairs = [(key >> 32, key & 0xFFFFFFFF) for key in distinct.tolist()]
-    return pairs, inverse.reshape(-1).astype(np.int32)
-
-
-def _starts(origin: Int32s, states: int) -> Int32s:
-    counts = np.bincount(origin, minlength=states)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+def _joined(parts: list[Front]) -> Front:
+    if not parts:
+        empty = np.zeros(0, np.int32)
+        return Front(empty, empty, empty, empty, empty, empty.astype(np.bool_))
+    return Front(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Front)))

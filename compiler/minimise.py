@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from cmm.compiler.determinise import Dfa, Edge
+from cmm.compiler.determinise import Called, Dfa, Edge
 from cmm.compiler.nfa import FrameId
 
-Symbol = tuple[int, int, bool]  # a byte range, maybe inside; (-1 - frame, 0, False) is a call
+Symbol = tuple[int, int, int]  # a byte range with flags, or (-1 - k, 0, 0) for the kind k of call
 
 
 def useful_states(dfa: Dfa) -> set[int]:
     """The states from which the end of their frame can be reached, through useful calls only.
 
-    >>> dfa = Dfa(edges=[[(97, 97, 1, False)], [], []], calls=[[], [], []],
+    >>> dfa = Dfa(edges=[[(97, 97, 1, 0)], [], []], calls=[[], [], []],
     ...     final=[False, True, False], frame=[1, 1, 1], starts={1: 0})
     >>> useful_states(dfa)
     {0, 1}
@@ -25,7 +26,7 @@ def useful_states(dfa: Dfa) -> set[int]:
     for state, edges in enumerate(dfa.edges):
         for _, _, target, _ in edges:
             before[target].append(state)
-        for frame, target in dfa.calls[state]:
+        for frame, _, target in dfa.calls[state]:
             waiting[frame].append((state, target))
             returning[target].append((frame, state))
     useful = {state for state, final in enumerate(dfa.final) if final}
@@ -48,20 +49,23 @@ def useful_states(dfa: Dfa) -> set[int]:
 def minimise(dfa: Dfa) -> Dfa:
     """The smallest automaton with the same texts in each frame, states in order of discovery.
 
-    >>> ends = [(99, 99, 3, False)]
-    >>> ab = [[(97, 97, 1, False), (98, 98, 2, False)], ends, ends, []]
+    >>> ends = [(99, 99, 3, 0)]
+    >>> ab = [[(97, 97, 1, 0), (98, 98, 2, 0)], ends, ends, []]
     >>> dfa = Dfa(edges=ab, calls=[[]] * 4, final=[False, False, False, True], frame=[1] * 4,
     ...     starts={1: 0})
     >>> minimise(dfa).edges
-    [[(97, 98, 1, False)], [(99, 99, 2, False)], []]
+    [[(97, 98, 1, 0)], [(99, 99, 2, 0)], []]
     """
     useful = useful_states(dfa)
-    arcs = _arcs(dfa, useful)
+    kinds = sorted({call[:2] for calls in dfa.calls for call in calls})
+    arcs = _arcs(dfa, useful, {kind: number for number, kind in enumerate(kinds)})
     block_of = _coarsest_partition(dfa, arcs)
-    return _quotient(dfa, arcs, block_of)
+    return _quotient(dfa, arcs, block_of, kinds)
 
 
-def _arcs(dfa: Dfa, useful: set[int]) -> dict[int, list[tuple[Symbol, int]]]:
+def _arcs(
+    dfa: Dfa, useful: set[int], kinds: Mapping[Called, int]
+) -> dict[int, list[tuple[Symbol, int]]]:
     """The moves and calls between useful states. Ranges are cut alike, so that equal ones match."""
     cuts = sorted(
         {edge[0] for s in useful for edge in dfa.edges[s]}
@@ -77,14 +81,14 @@ def _arcs(dfa: Dfa, useful: set[int]) -> dict[int, list[tuple[Symbol, int]]]:
 
     return {
         state: [
-            ((*piece, inside), target)
-            for low, high, target, inside in dfa.edges[state]
+            ((*piece, flags), target)
+            for low, high, target, flags in dfa.edges[state]
             if target in useful
             for piece in cut(low, high)
         ]
         + [
-            ((-1 - frame, 0, False), target)
-            for frame, target in dfa.calls[state]
+            ((-1 - kinds[frame, bounds], 0, 0), target)
+            for frame, bounds, target in dfa.calls[state]
             if target in useful and dfa.starts[frame] in useful
         ]
         for state in sorted(useful)
@@ -133,7 +137,12 @@ def _split_blocks(
             block_of[state] = len(blocks) - 1
 
 
-def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dict[int, int]) -> Dfa:
+def _quotient(
+    dfa: Dfa,
+    arcs: dict[int, list[tuple[Symbol, int]]],
+    block_of: dict[int, int],
+    kinds: Sequence[Called],
+) -> Dfa:
     result = Dfa()
     numbers: dict[int, int] = {}
     order: list[int] = []
@@ -156,7 +165,7 @@ def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dic
             outgoing = [(symbol, number(target)) for symbol, target in arcs[state]]
             moves = [(*s[:2], target, s[2]) for s, target in outgoing if s[0] >= 0]
             result.edges.append(_joined(moves))
-            result.calls.append([(-1 - s[0], target) for s, target in outgoing if s[0] < 0])
+            result.calls.append([(*kinds[-1 - s[0]], t) for s, t in outgoing if s[0] < 0])
             result.final.append(dfa.final[state])
             result.frame.append(frame)
     return result
@@ -165,9 +174,9 @@ def _quotient(dfa: Dfa, arcs: dict[int, list[tuple[Symbol, int]]], block_of: dic
 def _joined(edges: list[Edge]) -> list[Edge]:
     """Adjacent ranges with one target as one range."""
     joined: list[Edge] = []
-    for low, high, target, inside in edges:
-        if joined and joined[-1][1] + 1 == low and joined[-1][2:] == (target, inside):
-            joined[-1] = (joined[-1][0], high, target, inside)
+    for low, high, target, flags in edges:
+        if joined and joined[-1][1] + 1 == low and joined[-1][2:] == (target, flags):
+            joined[-1] = (joined[-1][0], high, target, flags)
         else:
-            joined.append((low, high, target, inside))
+            joined.append((low, high, target, flags))
     return joined

@@ -8,7 +8,7 @@ to enter and when to return.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cmm.compiler.utf8 import utf8_ranges
@@ -16,6 +16,12 @@ from cmm.compiler.utf8 import utf8_ranges
 FrameId = int
 TEXT_FRAME: FrameId = 0  # in every automaton, so that all share the string's rows of tokens
 ROOT_FRAME: FrameId = 1
+FAR = 1 << 29  # no bound: more than any count, and the sum of two still fits 32 bits
+
+Move = tuple[int, int, int, int]  # (first byte, last byte, target, gain: what it counts for)
+Bounds = tuple[int, int]  # how much may still be counted, and how much must be
+UNBOUNDED: Bounds = (FAR, 0)
+Call = tuple[FrameId, Bounds, int]  # (frame, its bounds, return to)
 
 
 @dataclass(eq=False)
@@ -27,14 +33,16 @@ class Nfa:
     """
 
     empty: list[list[int]] = field(default_factory=list)
-    moves: list[list[tuple[int, int, int]]] = field(default_factory=list)  # (low, high, target)
-    calls: list[list[tuple[FrameId, int]]] = field(default_factory=list)  # (frame, return to)
+    moves: list[list[Move]] = field(default_factory=list)
+    calls: list[list[Call]] = field(default_factory=list)
     inside: dict[int, int] = field(default_factory=dict)  # any string goes on, then this state
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    every_end: set[int] = field(default_factory=set)  # those and the ends of unrolled frames
     opening: list[int] = field(default_factory=list)  # the first byte of each frame, root: -1
     body: int = -1  # the state behind the opening quote of the string
-    characters: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    characters: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    unrolled: Callable[[FrameId, Bounds], int] = field(default=lambda frame, bounds: -1)
 
     def state(self) -> int:
         """A new state."""
@@ -49,32 +57,39 @@ class Nfa:
         self.empty[state].extend(entries)
         return state
 
-    def path(self, spans: Sequence[tuple[int, int]], after: int) -> int:
-        """One byte of each range, one after the other.
+    def end(self) -> int:
+        """A new state at which a frame ends."""
+        state = self.state()
+        self.every_end.add(state)
+        return state
+
+    def path(self, spans: Sequence[tuple[int, int]], after: int, gain: int = 0) -> int:
+        """One byte of each range, one after the other; the last one counts.
 
         >>> nfa = Nfa()
-        >>> nfa.moves[nfa.path([(97, 98)], nfa.state())]
-        [(97, 98, 0)]
+        >>> nfa.moves[nfa.path([(97, 98)], nfa.state(), gain=1)]
+        [(97, 98, 0, 1)]
         """
         for low, high in reversed(spans):
             state = self.state()
-            self.moves[state].append((low, high, after))
-            after = state
+            self.moves[state].append((low, high, after, gain))
+            after, gain = state, 0
         return after
 
-    def text(self, text: str, after: int) -> int:
+    def text(self, text: str, after: int, gain: int = 0) -> int:
         """The bytes of a text."""
-        return self.path([(byte, byte) for byte in text.encode()], after)
+        return self.path([(byte, byte) for byte in text.encode()], after, gain)
 
-    def character(self, low: int, high: int, after: int) -> int:
+    def character(self, low: int, high: int, after: int, gain: int = 0) -> int:
         """One character of a range of code points, in UTF-8; equal ones are built once."""
-        key = low, high, after
+        key = low, high, after, gain
         if key not in self.characters:
-            self.characters[key] = self.fork([self.path(p, after) for p in utf8_ranges(low, high)])
+            paths = [self.path(spans, after, gain) for spans in utf8_ranges(low, high)]
+            self.characters[key] = self.fork(paths)
         return self.characters[key]
 
-    def call(self, frame: FrameId, after: int) -> int:
+    def call(self, frame: FrameId, after: int, bounds: Bounds = UNBOUNDED) -> int:
         """A frame, which returns to the state after."""
         state = self.state()
-        self.calls[state].append((frame, after))
+        self.calls[state].append((frame, bounds, after))
         return state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
+from cmm.compiler.nfa import FAR, UNBOUNDED
 
 
 def show_automaton(automaton: ByteAutomaton) -> str:
@@ -37,8 +38,13 @@ def _target(automaton: ByteAutomaton, move: int) -> str:
     if move == POP:
         return "return"
     if move <= CALL:
-        entered, back = automaton.calls[CALL - move].tolist()
-        return f"{entered} then {back}"
+        entered, back, room, due = automaton.calls[CALL - move].tolist()
+        bounds = (
+            f" ({due} to {'any number' if room == FAR else room})"
+            if (room, due) != UNBOUNDED
+            else ""
+        )
+        return f"{entered}{bounds} then {back}"
     return str(move)
 
 

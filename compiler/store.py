@@ -22,7 +22,7 @@ from cmm.compiler.artifact import (
     read_arrays,
     write_arrays,
 )
-from cmm.compiler.lift import Rows
+from cmm.compiler.rows import Boughs, Rows
 from cmm.compiler.table import TokenTable, build_table
 from cmm.compiler.trie import Trie
 from cmm.compiler.vocabulary import (
@@ -129,6 +129,7 @@ def _pack_vocabulary(vocabulary: Vocabulary) -> Packed:
         **arrays_of("tokens", vocabulary.tokens),
         **arrays_of("trie", vocabulary.trie),
         **arrays_of("text", vocabulary.text_rows),
+        **arrays_of("boughs", vocabulary.boughs),
     }
     return arrays, {"vocabulary": vocabulary.digest}
 
@@ -139,7 +140,8 @@ def _unpack_vocabulary(packed: Packed) -> Vocabulary:
         return Vocabulary(
             PackedTokens(**arrays_under("tokens", arrays)),
             Trie(**arrays_under("trie", arrays)),
-            Rows(**arrays_under("text", arrays)),
+            Rows.unpack("text", arrays),
+            Boughs(**arrays_under("boughs", arrays)),
             header["vocabulary"],
         )
     except (TypeError, KeyError) as error:

@@ -29,11 +29,11 @@ def content_entry(nfa: Nfa, content: Content, after: int, entry: CharEntry) -> i
     return states[0]
 
 
-def text_entry(nfa: Nfa, text: Text, after: int) -> int:
-    """The state before the opening quote of a string with a content.
+def text_entry(nfa: Nfa, text: Text, after: int, share: bool = True) -> int:
+    """The state before the opening quote of a string with a content; each character counts.
 
     Where any further characters are accepted, the string goes on like every other one: that is
-    left to the frame that all automata share.
+    left to the frame that all automata share, but for that frame itself.
     """
     quote = nfa.text('"', after)
     known: dict[tuple[int, int, int], int] = {}
@@ -46,7 +46,7 @@ def text_entry(nfa: Nfa, text: Text, after: int) -> int:
         return known[key]
 
     first = content_entry(nfa, text.content, quote, entry)
-    for number in text.content.universal:
+    for number in text.content.universal if share else ():
         state = first + number
         nfa.empty[state].clear()
         nfa.inside[state] = after
@@ -56,13 +56,13 @@ def text_entry(nfa: Nfa, text: Text, after: int) -> int:
 def _raw(nfa: Nfa, low: int, high: int, target: int) -> Iterator[int]:
     for first, last in RAW:
         if low <= last and high >= first:
-            yield nfa.character(max(low, first), min(high, last), target)
+            yield nfa.character(max(low, first), min(high, last), target, gain=1)
 
 
 def _escaped(nfa: Nfa, low: int, high: int, target: int, key: bool) -> Iterator[int]:
     for point, letter in SHORT_ESCAPES.items():
         if low <= point <= high and not (key and letter == "/"):
-            yield nfa.text(f"\\{letter}", target)
+            yield nfa.text(f"\\{letter}", target, gain=1)
     parts = [(low, min(high, PLAIN_KEY[0] - 1)), (max(low, PLAIN_KEY[1] + 1), high)]
     for first, last in parts if key else [(low, high)]:
         for path in unit_escapes(first, last):
@@ -144,6 +144,8 @@ def _letters(text: str) -> Digits:
 
 
 def _path(nfa: Nfa, path: Digits, after: int) -> int:
+    gain = 1
     for place in reversed(path):
-        after = nfa.fork([nfa.path([span], after) for span in place])
+        after = nfa.fork([nfa.path([span], after, gain) for span in place])
+        gain = 0
     return after

@@ -11,6 +11,7 @@ is worked out for each caller, when it is first asked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,8 +29,10 @@ from cmm.compiler.artifact import (
 )
 from cmm.compiler.automaton import TEXT_BODY, ByteAutomaton, State, build_automaton
 from cmm.compiler.distance import Distances, measure
-from cmm.compiler.exits import ExitTrie, exit_trie, merged
-from cmm.compiler.lift import Rows, lift
+from cmm.compiler.exits import ExitTrie, exits_of, merged, within
+from cmm.compiler.lift import lift
+from cmm.compiler.nfa import FAR
+from cmm.compiler.rows import Rows
 from cmm.compiler.vocabulary import TokenId, Vocabulary
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
@@ -77,18 +80,49 @@ class TokenTable:
 
     def _find_allowed(self, state: State) -> Int32s:
         rows, i = self._place(state.control)
-        row = rows.tokens[rows.starts[i] : rows.starts[i + 1]]
-        if not state.stack:
-            return row
-        exits = self._exits(state.control)
-        nodes = tuple(node for node, _ in exits.reached(self.automaton, State(*state.stack)))
-        return self._merged(state.control, nodes) if nodes else row
+        low, high = rows.starts[i], rows.starts[i + 1]
+        nodes: tuple[ExitTrie, ...] = ()
+        if state.stack:
+            back, room, due, stack = state.stack
+            caller = State(back, stack, room, due)
+            found = self._exits(state.control).reached(self.automaton, caller)
+            nodes = tuple(node for node, _ in found)
+        free = (state.room, state.due) == (FAR, 0)
+        if rows.bough_starts[i] == rows.bough_starts[i + 1] and free:
+            return self._merged(state.control, nodes) if nodes else rows.tokens[low:high]
+        row = rows.tokens[low:high]
+        if state.room < FAR:
+            row = row[self._costs(rows)[rows.target[low:high]] <= state.room]
+        return merged([row, *self._boughs(rows, i, state), within(nodes, state.room, state.due)])
+
+    def _boughs(self, rows: Rows, i: int, state: State) -> Iterator[Int32s]:
+        """The tokens below the boughs of a row; those that end on one stand in the row itself."""
+        trie, strings = self.vocabulary.trie, self.vocabulary.boughs
+        for k in range(int(rows.bough_starts[i]), int(rows.bough_starts[i + 1])):
+            node, target = rows.bough_nodes[k], int(rows.bough_targets[k])
+            reached = rows.targets.state(target, self.automaton, state)
+            span = slice(trie.low[node] + trie.ending[node], trie.high[node])
+            cost = strings.row[span]
+            fits = (cost >= 0) & (cost - strings.spent[node] <= reached.room)
+            yield trie.order[span][fits]
+
+    def _costs(self, rows: Rows) -> Int32s:
+        return self._text_costs if rows is self.vocabulary.text_rows else self._own_costs
+
+    @cached_property
+    def _own_costs(self) -> Int32s:
+        return self.rows.targets.cost(self.automaton)
+
+    @cached_property
+    def _text_costs(self) -> Int32s:
+        return self.vocabulary.text_rows.targets.cost(self.automaton)
 
     @cached_property
     def _merged(self):  # type: ignore[no-untyped-def]
         def merge(control: int, nodes: tuple[ExitTrie, ...]) -> Int32s:
             rows, i = self._place(control)
-            return merged(rows.tokens[rows.starts[i] : rows.starts[i + 1]], nodes)
+            row = rows.tokens[rows.starts[i] : rows.starts[i + 1]]
+            return merged([row, within(nodes, FAR, 0)])
 
         return lru_cache(MERGED_ROWS_KEPT)(merge)
 
@@ -98,28 +132,21 @@ class TokenTable:
 
     def _find_exits(self, control: int) -> ExitTrie:
         rows, i = self._place(control)
-        part = slice(rows.exit_starts[i], rows.exit_starts[i + 1])
-        return exit_trie(
-            self.vocabulary.tokens, rows.exit_tokens[part].tolist(), rows.exit_depths[part].tolist()
-        )
+        return exits_of(rows.exits, i, self.vocabulary.tokens)
 
     def _place(self, control: int) -> tuple[Rows, int]:
         base = self.automaton.text_states
-        return (
-            (self.vocabulary.text_rows, control) if control < base else (self.rows, control - base)
-        )
+        if control < base:
+            return self.vocabulary.text_rows, control
+        return self.rows, control - base
 
     def next(self, state: State, token: TokenId) -> State:
         """The state after a token; KeyError where it is not allowed."""
         rows, i = self._place(state.control)
         low, high = rows.starts[i], rows.starts[i + 1]
         at = low + np.searchsorted(rows.tokens[low:high], token)
-        if at < high and rows.tokens[at] == token:
-            target = rows.targets[at]
-            stack = state.stack
-            for back in rows.pushed[rows.pushed_starts[target] : rows.pushed_starts[target + 1]]:
-                stack = (int(back), stack)
-            return State(int(rows.control[target]), stack)
+        if at < high and rows.tokens[at] == token and state.room == FAR:
+            return rows.targets.state(int(rows.target[at]), self.automaton, state)
         data = self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else b""
         following, read = self.automaton.walk(state, data)
         if not data or read < len(data):
@@ -173,7 +200,7 @@ class TokenTable:
                 ByteAutomaton(
                     **arrays_under("automaton", arrays), start=header["start"], text_states=base
                 ),
-                Rows(**arrays_under("rows", arrays)),
+                Rows.unpack("rows", arrays),
                 Distances(**arrays_under("distances", arrays)),
             )
         except (TypeError, KeyError) as error:
@@ -197,10 +224,8 @@ class TokenTable:
 def build_table(grammar: Grammar, vocabulary: Vocabulary) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
     automaton = build_automaton(grammar)
-    rows = lift(automaton, vocabulary.trie, automaton.text_states, len(automaton.final))
-    text = vocabulary.text_rows
-    body = slice(text.exit_starts[TEXT_BODY], text.exit_starts[TEXT_BODY + 1])
-    exits = exit_trie(
-        vocabulary.tokens, text.exit_tokens[body].tolist(), text.exit_depths[body].tolist()
-    )
-    return TokenTable(vocabulary, automaton, rows, measure(automaton, text, rows, exits))
+    first, last = automaton.text_states, len(automaton.final)
+    rows = lift(automaton, vocabulary.trie, first, last, vocabulary.boughs)
+    exits = exits_of(vocabulary.text_rows.exits, TEXT_BODY, vocabulary.tokens)
+    distances = measure(automaton, vocabulary.text_rows, rows, exits)
+    return TokenTable(vocabulary, automaton, rows, distances)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from cmm.compiler.nfa import ROOT_FRAME, TEXT_FRAME, FrameId, Nfa
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, Bounds, FrameId, Nfa
 from cmm.compiler.strings import content_entry, text_entry
-from cmm.grammar.content import ANY
+from cmm.grammar.content import ANY, lengths
+from cmm.grammar.json_values import COMMA, items_of
 from cmm.grammar.nodes import (
     Chars,
     Choice,
+    Counted,
     Grammar,
     Joined,
     Literal,
@@ -17,8 +23,7 @@ from cmm.grammar.nodes import (
     Sequence,
     Spelled,
     Text,
-    chars,
-    choice,
+    optional,
     sequence,
 )
 
@@ -27,33 +32,29 @@ def build_nfa(grammar: Grammar) -> Nfa:
     """The automata of the string, the root and all rules that the root reaches.
 
     >>> nfa = build_nfa(Grammar(Literal("ab")))
-    >>> low, high, target = nfa.moves[nfa.starts[ROOT_FRAME]][0]
-    >>> chr(low), nfa.moves[target] == [(98, 98, nfa.ends[ROOT_FRAME])]
+    >>> low, high, target, gain = nfa.moves[nfa.starts[ROOT_FRAME]][0]
+    >>> chr(low), nfa.moves[target] == [(98, 98, nfa.ends[ROOT_FRAME], 0)]
     ('a', True)
     """
     builder = _Builder(grammar)
-    builder.add_frame(string_body(), ord('"'))
-    [(_, _, builder.nfa.body)] = builder.nfa.moves[builder.nfa.starts[TEXT_FRAME]]
-    builder.add_frame(grammar.root, -1)
+    nfa = builder.nfa
+    builder.add_frame(lambda end: text_entry(nfa, Text(), end, share=False), ord('"'))
+    [(_, _, nfa.body, _)] = nfa.moves[nfa.starts[TEXT_FRAME]]
+    builder.add_frame(lambda end: builder.entry(grammar.root, end), -1)
     for callee in builder.callees:  # grows while it is read: a frame may call further ones
-        body = callee if isinstance(callee, Text) else grammar.rules[callee]
-        builder.add_frame(body, ord('"') if isinstance(callee, Text) else _first_byte(body))
-    return builder.nfa
+        builder.add_frame(partial(builder.callee_entry, callee), builder.opening(callee))
+    return nfa
 
 
-def string_body() -> Node:
-    """The JSON string (RFC 8259): raw characters and every escape, a surrogate only in a pair."""
-    digit = chars("0-9A-Fa-f")
-    raw = Chars(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)))
-    unit = choice([
-        sequence(chars("0-9A-CEFa-cef"), digit, digit, digit),
-        sequence(chars("Dd"), chars("0-7"), digit, digit),
-        sequence(chars("Dd"), chars("89ABab"), digit, digit,
-                 Literal("\\u"), chars("Dd"), chars("C-Fc-f"), digit, digit),
-    ])  # fmt: skip
-    escape = choice([chars('"\\/bfnrt'), sequence(Literal("u"), unit)])
-    body = Repeat(choice([raw, sequence(Literal("\\"), escape)]))
-    return sequence(Literal('"'), body, Literal('"'))
+@dataclass(frozen=True)
+class _Array:
+    """The frame of counted arrays with one kind of item; commas are what is counted."""
+
+    item: Node
+    may_be_empty: bool
+
+
+Callee = str | Text | _Array  # a rule's name, a string without its lengths, a counted array
 
 
 def _first_byte(node: Node) -> int:
@@ -64,6 +65,8 @@ def _first_byte(node: Node) -> int:
             return _first_byte(parts[0])
         case Choice(options) if options:
             return _first_byte(options[0])
+        case Counted():
+            return ord("[")
         case _:
             raise ValueError(f"a rule begins with a bracket: {node}")
 
@@ -72,17 +75,60 @@ class _Builder:
     """Thompson's construction from right to left: each node is given the state that follows it."""
 
     def __init__(self, grammar: Grammar) -> None:
-        self.nfa = Nfa()
-        self.callees: list[str | Text] = []  # rules and constrained strings, from frame 2 on
-        self.numbers: dict[str | Text, FrameId] = {}
+        self.rules = grammar.rules
+        self.nfa = Nfa(unrolled=self.unrolled)
+        self.callees: list[Callee] = []  # from frame 2 on
+        self.numbers: dict[Callee, FrameId] = {}
         self.known: dict[tuple[int, int], int] = {}  # (id of node, state after) -> entry
+        self.unrolled_starts: dict[tuple[FrameId, Bounds], int] = {}
 
-    def add_frame(self, body: Node, opening: int) -> None:
-        end = self.nfa.state()
+    def add_frame(self, entry: Callable[[int], int], opening: int) -> None:
+        end = self.nfa.end()
         self.nfa.ends.append(end)
-        entry = text_entry(self.nfa, body, end) if isinstance(body, Text) else self.entry(body, end)
-        self.nfa.starts.append(entry)
+        self.nfa.starts.append(entry(end))
         self.nfa.opening.append(opening)
+
+    def callee_entry(self, callee: Callee, end: int) -> int:
+        """The first state of a frame."""
+        match callee:
+            case str():
+                return self.entry(self.rules[callee], end)
+            case Text():
+                return text_entry(self.nfa, callee, end)
+            case _Array():
+                return self.array_entry(callee, end)
+
+    def opening(self, callee: Callee) -> int:
+        """The byte that a frame begins with."""
+        if isinstance(callee, str):
+            return _first_byte(self.rules[callee])
+        return ord('"') if isinstance(callee, Text) else ord("[")
+
+    def array_entry(self, array: _Array, end: int) -> int:
+        """The items of a counted array, each comma counting."""
+        close = self.nfa.text("]", end)
+        loop = self.nfa.fork([close])
+        item = self.entry(array.item, loop)
+        comma = self.nfa.text(",", self.nfa.text(" ", item), gain=1)
+        self.nfa.empty[loop].append(comma)
+        return self.nfa.text("[", self.nfa.fork([item, *([close] if array.may_be_empty else [])]))
+
+    def unrolled(self, frame: FrameId, bounds: Bounds) -> int:
+        """The first state of a frame written out with its bounds, ending at an end of its own."""
+        key = frame, bounds
+        if key not in self.unrolled_starts:
+            room, due = bounds
+            callee = Text() if frame == TEXT_FRAME else self.callees[frame - ROOT_FRAME - 1]
+            end = self.nfa.end()
+            if isinstance(callee, Text):
+                content = callee.content & lengths(due, None if room == FAR else room)
+                start = text_entry(self.nfa, Text(content, callee.key), end)
+            else:
+                assert isinstance(callee, _Array)
+                most = None if room == FAR else room + 1
+                start = self.entry(_written_out(callee, due + 1, most), end)
+            self.unrolled_starts[key] = start
+        return self.unrolled_starts[key]
 
     def entry(self, node: Node, after: int) -> int:
         """The state from which the node's texts lead to `after`."""
@@ -109,14 +155,19 @@ class _Builder:
                 return self.without_first(separator.encode(), self.entry(body, after), after)
             case Spelled(content):
                 return content_entry(self.nfa, content, after, self.nfa.character)
-            case Text(content) if content == ANY:
-                return self.nfa.call(TEXT_FRAME, after)
-            case Text():
-                return self.nfa.call(self.frame(node), after)
+            case Text(content, key, least, most):
+                bounds = FAR if most is None else most, least
+                frame = TEXT_FRAME if content == ANY else self.frame(Text(content, key))
+                return self.nfa.call(frame, after, bounds)
+            case Counted(item, least, most):
+                bounds = FAR if most is None else most - 1, max(least - 1, 0)
+                return self.nfa.call(self.frame(_Array(item, least == 0)), after, bounds)
+            case Reference(name) if isinstance(self.rules[name], Counted):
+                return self.entry(self.rules[name], after)  # which is a frame already
             case Reference(name):
                 return self.nfa.call(self.frame(name), after)
 
-    def frame(self, callee: str | Text) -> FrameId:
+    def frame(self, callee: Callee) -> FrameId:
         """The number of a rule's or a constrained string's frame, known or from now on."""
         if callee not in self.numbers:
             self.numbers[callee] = ROOT_FRAME + 1 + len(self.callees)
@@ -140,7 +191,7 @@ class _Builder:
         states, empty = self.reach([entry], after)
         done = False
         for byte in separator:
-            moved = [target for state in states for low, high, target in self.nfa.moves[state]
+            moved = [target for state in states for low, high, target, _ in self.nfa.moves[state]
                      if low <= byte <= high]  # fmt: skip
             states, done = self.reach(moved, after)
         return self.nfa.fork([*states, *([after] if empty or done else [])])
@@ -156,3 +207,11 @@ class _Builder:
                 seen.update(dict.fromkeys(new))
                 pending += new
         return [state for state in seen if state != after], after in seen
+
+
+def _written_out(array: _Array, least: int, most: int | None) -> Node:
+    """A counted array as an ordinary node, its bounds spelled out in repeats."""
+    unit = sequence(Literal(COMMA), array.item)
+    some = Repeat(unit, least, most)
+    # the bounds are those of arrays with items; the empty one stands beside them
+    return items_of(optional(some) if array.may_be_empty else some)

@@ -16,16 +16,20 @@ with the node's bytes, of which the first `ending` are those bytes exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from cmm.compiler.frozen import FrozenArrays
 
 Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trie:
+class Trie(FrozenArrays):
     """The arrays of the picture above.
 
     >>> trie = build_trie([b"b", b"a", b"ab"])
@@ -41,9 +45,17 @@ class Trie:
     depth: npt.NDArray[np.uint16]  # (nodes,) how many bytes lead here
     order: Int32s  # (tokens,)
 
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            getattr(self, item.name).flags.writeable = False
+    @cached_property
+    def parent(self) -> Int32s:
+        """The node above each node; the root's is itself."""
+        children = np.diff(self.first_child)
+        above = np.repeat(np.arange(len(children), dtype=np.int32), children)
+        return np.concatenate([np.zeros(1, np.int32), above])
+
+    def levels(self) -> list[slice]:
+        """The nodes of each depth below the root."""
+        bounds = np.searchsorted(self.depth, np.arange(1, int(self.depth[-1]) + 2)).tolist()
+        return [slice(low, high) for low, high in pairwise(bounds)]
 
 
 def build_trie(tokens: Sequence[bytes]) -> Trie:
@@ -103,3 +115,17 @@ def _joined(levels: list[_Level], order: Int32s) -> Trie:
         ),
         order=order,
     )
+
+
+def ranges(
+    starts: npt.NDArray[np.integer], counts: npt.NDArray[np.integer]
+) -> npt.NDArray[np.int64]:
+    """All numbers of the ranges starts[i] .. starts[i] + counts[i], one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    shift: npt.NDArray[np.int64] = np.repeat(starts - ends + counts, counts)
+    return shift + np.arange(total)

@@ -28,6 +28,7 @@ from cmm.grammar.json_values import (
 from cmm.grammar.members import Members
 from cmm.grammar.nodes import (
     NEVER,
+    Counted,
     Literal,
     Node,
     Reference,
@@ -93,7 +94,16 @@ class Lowering:
 
     def array(self, arrays: Arrays) -> Node:
         """The node of one set of arrays."""
+        if self.is_counted(arrays):
+            if not self.evaluator.can_be(arrays.rest):
+                return Literal("[]") if arrays.least == 0 else NEVER
+            return Counted(self.node(arrays.rest), arrays.least, arrays.most)
         return items_of(self.items(arrays))
+
+    def is_counted(self, arrays: Arrays) -> bool:
+        """Are there bounds on the number of items, and all items alike?"""
+        bounded = arrays.least > 1 or (arrays.most is not None and arrays.most > 1)
+        return bounded and not (arrays.prefix or arrays.contains or arrays.unique)
 
     def items(self, arrays: Arrays) -> Node:
         if arrays.contains:
@@ -213,10 +223,17 @@ def _decimal(value: Fraction) -> str:
 
 
 def string_node(strings: Strings) -> Node:
-    """The node of one set of strings."""
+    """The node of one set of strings; lengths stay beside the content where that is exact."""
     if strings.values is not None:
         return choice(map(quoted, strings.values))
-    return Text(strings.automaton())
+    content, least, most = strings.content, strings.least, strings.most
+    shortest, longest = content.shortest()[0], content.longest()[0]
+    least = 0 if least <= shortest else least
+    most = None if longest is not None and most is not None and longest <= most else most
+    endless = all(each is None for each in content.longest())
+    if content.gapless and (endless or not least):
+        return Text(content, least=least, most=most)
+    return Text(Strings(content=content, least=least, most=most).automaton())
 
 
 def _few_values(values: Values, most: int = 10) -> list[Node] | None:

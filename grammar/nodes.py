@@ -83,11 +83,24 @@ class Spelled:
 class Text:
     """A quoted JSON string: the texts of a content, each character raw or as any JSON escape.
 
-    As a key, printable ASCII is written raw only, so that a key has one spelling.
+    It has `least` to `most` characters. Lengths are counted beside the automaton, so they are only
+    given for contents in which they leave no dead end. As a key, printable ASCII is written raw
+    only, so that a key has one spelling.
     """
 
     content: Content = ANY
     key: bool = False
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """An array of `least` to `most` items, counted beside the automaton and not unrolled."""
+
+    item: Node
+    least: int = 0
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ class Reference:
     name: str
 
 
-Node = Literal | Chars | Sequence | Choice | Repeat | Joined | Spelled | Text | Reference
+Node = Literal | Chars | Sequence | Choice | Repeat | Joined | Spelled | Text | Counted | Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +145,7 @@ def digest(grammar: Grammar) -> str:
     known: dict[int, str] = {}
 
     def of(node: object) -> str:
-        if not isinstance(node, Sequence | Choice | Repeat | Joined):
+        if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted):
             return repr(node)
         if id(node) not in known:
             parts = [getattr(node, item.name) for item in fields(node)]

@@ -12,6 +12,7 @@ from cmm.grammar.json_values import ANY_VALUE, INTEGER, NUMBER
 from cmm.grammar.nodes import (
     Chars,
     Choice,
+    Counted,
     Grammar,
     Joined,
     Literal,
@@ -80,8 +81,11 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
             return f"joined by {json.dumps(separator)}({_shown(body)})"
         case Spelled(content):
             return f"decimal({_content_name(content)})"
-        case Text(content):
-            return "string" if content == ANY else f"string({_content_name(content)})"
+        case Text(content, _, least, most):
+            name = "string" if content == ANY else f"string({_content_name(content)})"
+            return name if (least, most) == (0, None) else f"{name}{_count(least, most)}"
+        case Counted(item, least, most):
+            return f"array({_shown(item)}){_count(least, most)}"
         case Reference(name):
             return name
 
@@ -137,8 +141,13 @@ def _regex(node: Node) -> str:
             return (inner if single else f"(?:{inner})") + _count(least, most)
         case Joined(body, separator):
             return _units(body, separator)
-        case Text(content) if content == ANY:
+        case Text(content, _, 0, None) if content == ANY:
             return STRING_REGEX
+        case Counted(item, least, most):
+            inner = _regex(item)
+            more = _count(max(least - 1, 0), None if most is None else most - 1)
+            some = f"{inner}(?:, {inner}){more}"
+            return rf"\[{some}\]" if least else rf"\[(?:{some})?\]"
         case Text() | Spelled():
             raise Unsupported(
                 "a string or number with a constraint is not printed as a regular expression",

@@ -1,5 +1,6 @@
 """Small vocabularies, random grammars, and the slow twins that fast code is compared with."""
 
+import json
 import re
 from collections import deque
 
@@ -19,6 +20,7 @@ from cmm.grammar.json_values import (
 from cmm.grammar.nodes import (
     Chars,
     Choice,
+    Counted,
     Grammar,
     Joined,
     Literal,
@@ -35,7 +37,7 @@ from cmm.grammar.show import STRING_REGEX
 # Every byte, as byte-level tokenizers have, and pieces of JSON that cross its boundaries.
 PIECES = [
     '{"', '":', '": ', '": "', '",', '", ', '", "', '"}', '"}}', '"]', '}]', '}}', "]]", "[[", "{}",
-    "[]", '""', "a", "ab", "abc", "é", "1", "12", ", ", "true", "null", '\\"', "\\u00", "é\"", "ue",
+    "[]", '""', "a", "ab", "abc", "é", "1", "12", ", ", "true", "null", '\\"', "\\u00", "é\"", "ue", "日本", "本\"", "x: \"a",
     '": {"', "[{", '"a"', '"ab', ' "', "😀",
 ]  # fmt: skip
 TOKENS = [bytes([b]) for b in range(256)] + [p.encode() for p in PIECES if len(p.encode()) > 1]
@@ -76,16 +78,18 @@ def fewest_tokens(table, state, most=8):
 
 
 letters = st.text(alphabet='ab"\\é{', min_size=0, max_size=3)
-leaves = st.one_of(
+chars_ab, chars_beyond = Chars(((0x61, 0x62),)), Chars(((0x41, 0x2FFFF),))
+plain_leaves = st.one_of(
     letters.map(Literal),
     letters.map(quoted),
-    st.sampled_from(
-        [Text(), NUMBER, INTEGER, BOOLEAN, Chars(((0x61, 0x62),)), Chars(((0x41, 0x2FFFF),))]
-    ),
+    st.sampled_from([Text(), NUMBER, INTEGER, BOOLEAN, chars_ab, chars_beyond]),
+)
+leaves = st.one_of(
+    plain_leaves, st.sampled_from([Text(most=2), Text(least=2, most=3), Text(least=1)])
 )
 
 
-def _nodes(inner):
+def _plain_nodes(inner):
     return st.one_of(
         st.lists(inner, max_size=3).map(lambda parts: sequence(*parts)),
         st.lists(inner, min_size=1, max_size=3).map(choice),
@@ -95,11 +99,22 @@ def _nodes(inner):
     )  # fmt: skip
 
 
+def _nodes(inner):
+    items = st.sampled_from([Text(), Text(most=2), NUMBER, BOOLEAN, quoted("ab")])
+    counted = st.builds(Counted, items, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3)))
+    return st.one_of(_plain_nodes(inner), counted)
+
+
 def _joined(units):
     """A list of some units, those with False optional."""
     parts = (sequence(Literal(", "), unit) for unit, _ in units)
     wanted = [p if needed else optional(p) for p, (_, needed) in zip(parts, units, strict=True)]
     return Joined(sequence(*wanted))
+
+
+def in_bounds(count, least, most):
+    """Is the count from least to most?"""
+    return least <= count and (most is None or count <= most)
 
 
 STRING = re.compile(STRING_REGEX)
@@ -134,8 +149,12 @@ def ends(node, text, starts):
                 with_first = text[:i] + separator + text[i:]
                 found |= {end - len(separator) for end in ends(body, with_first, {i}) if end != i}
             return found
-        case Text():
-            return {m.end() for i in starts if (m := STRING.match(text, i))}
+        case Text(_, _, least, most):
+            found = [m for i in starts if (m := STRING.match(text, i))]
+            return {m.end() for m in found if in_bounds(len(json.loads(m[0])), least, most)}
+        case Counted(item, least, most):
+            unrolled = Joined(Repeat(sequence(Literal(", "), item), least, most))
+            return ends(Sequence((Literal("["), unrolled, Literal("]"))), text, starts)
 
 
 def written(node, chance):
@@ -158,28 +177,36 @@ def written(node, chance):
             text = written(body, chance)
             return None if text is None else text.removeprefix(separator)
         case Text():
-            pieces = [
-                "",
-                "a",
-                "é",
-                "\U0001f600",
-                "\\n",
-                "\\u00e9",
-                "\\ud83d\\ude00",
-                '\\"',
-                "}",
-                ", ",
-            ]
-            return '"' + "".join(chance.choices(pieces, k=chance.randint(0, 3))) + '"'
+            pieces = ["a", "é", "\U0001f600", "\\n", "\\u00e9", "\\ud83d\\ude00", '\\"', "}"]
+            most = 3 if node.most is None else node.most
+            count = chance.randint(node.least, most)
+            return '"' + "".join(chance.choices(pieces, k=count)) + '"'
+        case Counted(item, least, most):
+            unrolled = Joined(Repeat(sequence(Literal(", "), item), least, most))
+            return written(Sequence((Literal("["), unrolled, Literal("]"))), chance)
 
 
 nodes = st.recursive(leaves, _nodes, max_leaves=6)
 grammars = nodes.map(Grammar)
+plain_grammars = st.recursive(plain_leaves, _plain_nodes, max_leaves=6).map(Grammar)
 json_nodes = st.recursive(
-    st.sampled_from([Text(), NUMBER, INTEGER, BOOLEAN, ANY_VALUE, quoted("ab"), quoted('a"')]),
+    st.sampled_from(
+        [
+            Text(),
+            Text(most=2),
+            Text(least=2),
+            NUMBER,
+            INTEGER,
+            BOOLEAN,
+            ANY_VALUE,
+            quoted("ab"),
+            quoted('a"'),
+        ]
+    ),
     lambda inner: st.one_of(
         inner.map(lambda item: items_of(Repeat(sequence(Literal(", "), item)))),
         st.lists(inner, min_size=1, max_size=3).map(choice),
+        st.builds(Counted, inner, st.integers(0, 2), st.one_of(st.none(), st.integers(2, 3))),
         st.dictionaries(st.sampled_from(["a", "ab", "é"]), inner, max_size=3).map(
             lambda named: object_of(
                 sequence(*(optional(member(quoted(key), value)) for key, value in named.items()))

@@ -5,13 +5,27 @@ import random
 from importlib.resources import files
 
 import pytest
-from doubles import SMALL, brute_force_row, explored, fewest_tokens, grammars, json_grammars
+from doubles import (
+    SMALL,
+    brute_force_row,
+    explored,
+    fewest_tokens,
+    grammars,
+    json_grammars,
+    plain_grammars,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmm.compiler import build_table, make_vocabulary
 from cmm.compiler.vocabulary import read_tokens
-from cmm.grammar import HERMES, InvalidInput, call_grammar, parse_functions
+from cmm.grammar import (
+    HERMES,
+    InvalidInput,
+    call_grammar,
+    parse_functions,
+    schema_grammar,
+)
 
 FUNCTIONS = parse_functions(
     [
@@ -64,7 +78,7 @@ def test_some_token_is_always_nearer(grammar):
 
 
 @settings(max_examples=60, deadline=None)
-@given(grammars)
+@given(plain_grammars)
 def test_the_distance_is_the_fewest_tokens(grammar):
     table = built(grammar)
     if table is None:
@@ -124,3 +138,50 @@ def test_walks_at_every_limit_close_and_parse(qwen, seed):
     assert arguments.keys() == next(
         f.parameters["properties"].keys() for f in FUNCTIONS if f.name == name
     )
+
+
+OPEN = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "maxLength": 3}, "abc": {}, "é": {}},
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        OPEN,
+        {"type": "string", "pattern": "^ab"},
+        {"type": "string", "pattern": "^[a-z]+$", "minLength": 2, "maxLength": 9},
+        {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 2},
+            "minItems": 2,
+            "maxItems": 3,
+        },
+        {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "minProperties": 1},
+        {"not": {"const": "abc"}},
+    ],
+)
+def test_rows_of_constrained_strings_equal_brute_force(schema):
+    table = build_table(schema_grammar(schema), SMALL)
+    for state in explored(table, 200):
+        assert table.allowed(state).tolist() == brute_force_row(table, state), state
+        distance = table.distance(state)
+        following = [table.next(state, token) for token in table.allowed(state).tolist()]
+        assert table.is_final(state) or min(map(table.distance, following)) < distance
+
+
+@pytest.mark.parametrize(
+    ("bounded", "free"),
+    [
+        ({"type": "string", "maxLength": 10_000}, {"type": "string"}),
+        ({"type": "array", "maxItems": 1000}, {"type": "array", "maxItems": 2}),
+        (
+            {"type": "array", "items": OPEN, "minItems": 50, "maxItems": 1000},
+            {"type": "array", "items": OPEN},
+        ),
+    ],
+)
+def test_bounds_cost_no_states(bounded, free):
+    one, other = (build_table(schema_grammar(schema), SMALL).counts() for schema in (bounded, free))
+    assert one["bytes"] < 2 * other["bytes"]
