@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cmm.grammar.nodes import Choice, Joined, Node, Reference, Repeat, Sequence
+from cmm.grammar.nodes import Choice, Counted, Joined, Node, Reference, Repeat, Sequence
 
 
 def inline(root: Node, rules: Mapping[str, Node]) -> tuple[Node, dict[str, Node]]:
@@ -53,6 +53,8 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return options
         case Repeat(body) | Joined(body):
             return (body,)
+        case Counted(item):
+            return (item,)
         case _:
             return ()
 
@@ -84,5 +86,7 @@ def _with_parts(node: Node, parts: tuple[Node, ...]) -> Node:
             return Choice(parts)
         case Repeat() | Joined():
             return replace(node, body=parts[0])
+        case Counted():
+            return replace(node, item=parts[0])
         case _:
             raise TypeError(f"has no parts: {node}")
