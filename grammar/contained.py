@@ -129,6 +129,6 @@ def contained_items(arrays: Arrays, unit: Callable[[Expression], Node]) -> Node:
     >>> from cmm.grammar.nodes import Grammar, Literal
     >>> arrays = Arrays(contains=(Contains(Raw("/a")),))
     >>> print(Grammar(contained_items(arrays, lambda e: Literal("x" if e == Raw("/a") else "."))))
-    root = "."* "x" "."*
+    root = "."* ("x" "."*)
     """
     return Contained(arrays, unit).node()
