@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cmm.grammar.errors import Unsupported
 from cmm.grammar.evaluate import Evaluator
 from cmm.grammar.expressions import Raw
+from cmm.grammar.inlining import inline
 from cmm.grammar.json_values import FREE_JSON
 from cmm.grammar.lower import Lowering
 from cmm.grammar.nodes import Grammar, Node
@@ -32,5 +34,8 @@ def schema_nodes(
     `closed`: an object whose schema names keys has no others unless it says so.
     """
     lowering = Lowering(Evaluator(schema), closed, prefix=prefix)
-    root = lowering.node(Raw(""))
-    return root, {**FREE_JSON, **lowering.rules}
+    try:
+        root, rules = inline(lowering.node(Raw("")), lowering.rules)
+    except RecursionError:
+        raise Unsupported("is nested too deeply") from None
+    return root, {**FREE_JSON, **rules}

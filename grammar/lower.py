@@ -50,7 +50,7 @@ MOST_VALUES = 20_000  # strings of a set that are written out one by one
 
 @dataclass
 class Lowering:
-    """The nodes of expressions; containers that come again, or contain themselves, are rules.
+    """The nodes of expressions; containers are rules, for they may come again or in themselves.
 
     In a `closed` lowering an object whose schemas name keys has no others, unless they say so.
     """
@@ -59,7 +59,7 @@ class Lowering:
     closed: bool = False
     prefix: str = ""
     rules: dict[str, Node] = field(default_factory=dict)
-    known: dict[Expression, Node] = field(default_factory=dict)  # for all uses but the first
+    known: dict[Expression, Node] = field(default_factory=dict)
 
     def node(self, expression: Expression) -> Node:
         """The node of all values that meet an expression."""
@@ -70,20 +70,19 @@ class Lowering:
         values = self.evaluator.values(expression)
         if values == ANYTHING:
             return ANY_VALUE
-        scalars = list(self.scalars(values))
         kinds: list[tuple[Any, Any, Node, Callable[[Any], Node]]] = [
             (values.arrays, (Arrays(),), ANY_ARRAY, self.array),
             (values.objects, (Objects(),), ANY_OBJECT, self.object),
         ]
-        nodes: list[Node] = [free for pieces, everything, free, _ in kinds if pieces == everything]
+        free = [node for pieces, everything, node, _ in kinds if pieces == everything]
         written = [(pieces, lower) for pieces, everything, _, lower in kinds
                    if pieces and pieces != everything]  # fmt: skip
         names = [f"{self.prefix}value{len(self.known)}{'ab'[i]}" for i in range(len(written))]
-        self.known[expression] = choice([*scalars, *nodes, *map(Reference, names)])
+        scalars = self.scalars(values)
+        self.known[expression] = choice([*scalars, *free, *map(Reference, names)])
         for name, (pieces, lower) in zip(names, written, strict=True):
             self.rules[name] = choice([lower(piece) for piece in pieces])
-            nodes.append(self.rules[name])
-        return choice([*scalars, *nodes])
+        return self.known[expression]
 
     def scalars(self, values: Values) -> Iterator[Node]:
         """The nodes of null, booleans, numbers and strings."""

@@ -104,8 +104,9 @@ def decimals(numbers: Numbers) -> Content:
     >>> [half.accepts(t) for t in ("2.5", "-1", "-1.5", "0.25", "5.0", "5.50", "05")]
     [True, True, False, False, True, False, False]
 
-    A state is what the digits read so far decide: how they compare with each bound, and their
-    remainder by the steps.
+    Integers have no decimal point: before draft 6 of JSON Schema 1.0 was none, and it is not how
+    they are written. A state is what the digits read so far decide: how they compare with each
+    bound, and their remainder by the steps.
     """
     reader = _Reader(numbers)
     return Content(*crawl(_START, reader.follow, reader.is_final))
@@ -138,7 +139,7 @@ class _Reader:
         phase, negative = state[:2]
         if phase == _BEGIN:
             yield ord("-"), ord("-"), (_SIGN, True, *state[2:])
-        if phase in (_ZERO, _WHOLE):
+        if phase in (_ZERO, _WHOLE) and not self.numbers.integral:
             yield ord("."), ord("."), (_POINT, negative, 0, self._whole_done(state), *state[4:])
         if phase != _ZERO:
             for digit in range(10):

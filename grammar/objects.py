@@ -56,6 +56,10 @@ class Objects:
                 return expression
         return all_of(rules.of_key(key) for rules in self.rules)
 
+    def described(self) -> list[str]:
+        """The named keys that some `properties` speak of, in their order."""
+        return [name for name, _ in self.named if any(name in r.names for r in self.rules)]
+
     def __and__(self, other: Objects) -> Objects | None:
         """The objects of both, None where there are surely none.
 
@@ -63,9 +67,8 @@ class Objects:
         >>> one & Objects(required=frozenset({"a"})) is None
         True
         """
-        described = frozenset[str]().union(*(r.names for r in self.rules + other.rules))
-        names = dict.fromkeys(sorted((name for name, _ in self.named + other.named),
-                                     key=lambda name: name not in described))  # fmt: skip
+        names = dict.fromkeys([*self.described(), *other.described()])
+        names |= dict.fromkeys(name for name, _ in self.named + other.named)
         names |= dict.fromkeys(sorted((self.required | other.required) - names.keys()))
         most = [bound for bound in (self.most, other.most) if bound is not None]
         both = Objects(
