@@ -34,6 +34,7 @@ from cmm.compiler.automaton import (
     build_automaton,
     counted,
 )
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.distance import Distances, measure
 from cmm.compiler.exits import ExitTrie, exits_of, merged, within
 from cmm.compiler.lift import lift
@@ -261,19 +262,27 @@ class TokenTable:
         return write_arrays(Path(path), self.pack())
 
     @classmethod
-    def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenTable:
-        """Read a table that was saved for this vocabulary; InvalidInput where it cannot be used."""
+    def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> TokenTable:
+        """Read a table that was saved; InvalidInput where it cannot be used.
+
+        Without a vocabulary the one is taken from the cache that the table was made for.
+        """
+        from cmm.compiler.store import known_vocabulary  # which itself stores tables
+
         try:
-            return cls.unpack(read_arrays(Path(path)), vocabulary)
+            packed = read_arrays(Path(path))
+            return cls.unpack(packed, vocabulary or known_vocabulary(packed[1]))
         except (OSError, DamagedFile) as error:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"
             ) from None
 
 
-def build_table(grammar: Grammar, vocabulary: Vocabulary) -> TokenTable:
+def build_table(
+    grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
-    automaton = build_automaton(grammar)
+    automaton = build_automaton(grammar, budget)
     first, last = automaton.text_states, len(automaton.final)
     rows = lift(automaton, vocabulary.trie, first, last, vocabulary.boughs)
     exits = exits_of(vocabulary.text_rows.exits, TEXT_BODY, vocabulary.tokens)
