@@ -90,3 +90,20 @@ def not_(part: Expression) -> Expression:
     if part in (TRUE, FALSE):
         return FALSE if part == TRUE else TRUE
     return Not(part)
+
+
+def place_of(expression: Expression) -> str:
+    """The place in the document that an expression is about, or the first of those.
+
+    >>> place_of(all_of([Raw("/b"), not_(Raw("/a"))]))
+    '/a'
+    """
+    match expression:
+        case Raw(place):
+            return place
+        case All(parts) | Some(parts):
+            return min(map(place_of, parts), default="")
+        case Not(part):
+            return place_of(part)
+        case _:
+            return ""

@@ -371,30 +371,32 @@ class Group:
 
 GROUPS = (
     Group(("type", "nullable"), _type, "`nullable` (OpenAPI) adds null to the type"),
-    Group(("enum",), _enum),
-    Group(("const",), _const),
+    Group(("enum",), _enum, "members of objects in the order in which the schema writes them"),
+    Group(("const",), _const, "as `enum`"),
     Group(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _bounds,
           "exact, on the decimal text; no exponents beside a bound"),
     Group(("multipleOf",), _multiple_of, "exact; refused beyond 4,096 remainders"),
     Group(("minLength", "maxLength"), _length, "counted beside the automaton"),
     Group(("pattern",), _pattern, "ECMA-262, searched; backreferences are refused"),
     Group(("format",), _format, "unknown formats are annotations, with a warning"),
-    Group(("items", "prefixItems", "additionalItems"), _items),
+    Group(("items", "prefixItems", "additionalItems"), _items, "`items` may be a list (draft 7)"),
     Group(("minItems", "maxItems"), _item_count, "counted beside the automaton"),
-    Group(("contains", "minContains", "maxContains"), _contains),
+    Group(("contains", "minContains", "maxContains"), _contains,
+          "refused where the counts need too many states"),
     Group(("uniqueItems",), _unique, "for items of finitely many values"),
     Group(("properties", "patternProperties", "additionalProperties"), _properties,
           "keys in the order of the schema, others after them"),
-    Group(("required",), _required),
-    Group(("minProperties", "maxProperties"), _property_count),
-    Group(("propertyNames",), _property_names),
-    Group(("dependentRequired", "dependentSchemas", "dependencies"), _dependencies),
+    Group(("required",), _required, "keys without `properties` stand in this order"),
+    Group(("minProperties", "maxProperties"), _property_count, "each member counts as written"),
+    Group(("propertyNames",), _property_names, "also holds for the names in `properties`"),
+    Group(("dependentRequired", "dependentSchemas", "dependencies"), _dependencies,
+          "`dependencies` (draft 7) is both of the others"),
     Group(("$ref",), _reference, "within the document, also recursive"),
-    Group(("allOf",), _all_of),
-    Group(("anyOf",), _any_of),
+    Group(("allOf",), _all_of, "also beside any other keyword"),
+    Group(("anyOf",), _any_of, "also beside any other keyword"),
     Group(("oneOf",), _one_of, "exactly one"),
-    Group(("not",), _not),
-    Group(("if", "then", "else"), _if),
+    Group(("not",), _not, "refused over `uniqueItems`"),
+    Group(("if", "then", "else"), _if, "as the standard says, also without `then` or `else`"),
 )  # fmt: skip
 
 # Keywords that say something to people or to other tools, and constrain nothing.
@@ -404,10 +406,15 @@ ANNOTATIONS = frozenset({
     "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "xml", "externalDocs",
     "discriminator",
 })  # fmt: skip
-REFUSED = frozenset({
-    "$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties", "extends",
-    "disallow", "divisibleBy",
-})  # fmt: skip
+REFUSED = {
+    "$dynamicRef": "which schema is meant depends on the value's place",
+    "$recursiveRef": "which schema is meant depends on the value's place",
+    "unevaluatedItems": "write `items` or `prefixItems` instead",
+    "unevaluatedProperties": "write `additionalProperties` instead",
+    "extends": "draft 3; write `allOf`",
+    "disallow": "draft 3; write `not`",
+    "divisibleBy": "draft 3; write `multipleOf`",
+}
 ENFORCED = {keyword: group for group in GROUPS for keyword in group.keywords}
 
 
@@ -418,7 +425,11 @@ def evaluate_schema(at: Context) -> Values:
         schema = {"$ref": schema["$ref"]}
     for keyword in schema:
         if keyword in REFUSED:
-            raise Unsupported(f'the keyword "{keyword}" is not supported', place=at.below(keyword))
+            raise Unsupported(
+                f'the keyword "{keyword}" is not supported',
+                place=at.below(keyword),
+                advice=REFUSED[keyword],
+            )
     found = ANYTHING
     for group in dict.fromkeys(ENFORCED[keyword] for keyword in schema if keyword in ENFORCED):
         if group.enforce is _type and "type" not in schema:

@@ -11,9 +11,9 @@ from typing import Any
 from cmm.grammar.arrays import Arrays
 from cmm.grammar.contained import contained_items
 from cmm.grammar.content import Content, texts, union
-from cmm.grammar.errors import Unsupported
+from cmm.grammar.errors import CmmError, Unsupported
 from cmm.grammar.evaluate import Evaluator
-from cmm.grammar.expressions import TRUE, Expression, all_of
+from cmm.grammar.expressions import TRUE, Expression, all_of, place_of
 from cmm.grammar.json_values import (
     ANY_ARRAY,
     ANY_OBJECT,
@@ -81,7 +81,14 @@ class Lowering:
         scalars = self.scalars(values)
         self.known[expression] = choice([*scalars, *free, *map(Reference, names)])
         for name, (pieces, lower) in zip(names, written, strict=True):
-            self.rules[name] = choice([lower(piece) for piece in pieces])
+            try:
+                self.rules[name] = choice([lower(piece) for piece in pieces])
+            except CmmError as error:
+                place = error.place or ""  # a bare keyword is one of this very schema
+                if place.startswith("/"):
+                    raise
+                below = place_of(expression) + ("/" if place else "")
+                raise error.located(below=below) from None
         return self.known[expression]
 
     def scalars(self, values: Values) -> Iterator[Node]:
@@ -108,7 +115,7 @@ class Lowering:
     def items(self, arrays: Arrays) -> Node:
         if arrays.contains:
             if arrays.unique:
-                raise Unsupported("uniqueItems beside contains")
+                raise Unsupported("uniqueItems beside contains", place="uniqueItems")
             return contained_items(arrays, self.unit)
         units = [self.unit(item) for item in arrays.prefix]
         rest = self.unit(arrays.rest)
@@ -136,7 +143,7 @@ class Lowering:
         values = self.evaluator.values(arrays.rest)
         options = _few_values(values) if not arrays.prefix else None
         if options is None:
-            raise Unsupported("uniqueItems, but for items of few values")
+            raise Unsupported("uniqueItems, but for items of few values", place="uniqueItems")
         known: dict[frozenset[int], Node] = {}
 
         def after(left: frozenset[int], taken: int) -> Node:
