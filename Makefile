@@ -39,7 +39,7 @@ run: $(VENV)/.run  ## answer data/input/function_calling_tests.json; ARGS go to 
 	@$(VENV)/bin/cmm run $(ARGS)
 
 debug: $(VENV)/.run  ## the same under the debugger
-	@$(PY) -m pdb -m cmm.runtime.cli run $(ARGS)
+	@$(PY) -m pdb -m cmm.runtime.start run $(ARGS)
 
 test: $(VENV)/.dev  ## all tests; those of a real model fetch it first
 	@$(PY) -m pytest $(ARGS)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmm.compiler.determinise import ENTERED, GAIN, INSIDE, Dfa, determinise
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, ENTERED, GAIN, INSIDE, Dfa, determinise
 from cmm.compiler.fold import TEXT_BODY, fold
 from cmm.compiler.frozen import FrozenArrays
 from cmm.compiler.minimise import minimise
@@ -147,12 +147,12 @@ def counted(room: int, due: int, count: int) -> tuple[int, int]:
     return (room if room == FAR else room - count), max(due - count, 0)
 
 
-def build_automaton(grammar: Grammar) -> ByteAutomaton:
+def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> ByteAutomaton:
     """The minimal byte automaton of a grammar.
 
-    Raises InvalidInput where the grammar has no text, Unsupported over the state budget.
+    Raises InvalidInput where the grammar has no text, StateBudgetExceeded over the state budget.
     """
-    dfa = fold(minimise(determinise(build_nfa(grammar))))
+    dfa = fold(minimise(determinise(build_nfa(grammar), budget)))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")
     return _table(dfa)

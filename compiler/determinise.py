@@ -24,7 +24,11 @@ Called = tuple[FrameId, Bounds]
 INSIDE, GAIN, ENTERED = 1, 2, 4
 Edge = tuple[int, int, int, int]  # (first byte, last byte, target, flags)
 
-DEFAULT_STATE_BUDGET = 500_000
+DEFAULT_STATE_BUDGET = 200_000  # a thousand functions need about half of it, and a few seconds
+
+
+class StateBudgetExceeded(Unsupported):
+    """The automaton would have more states than it may."""
 
 
 @dataclass(eq=False)
@@ -66,7 +70,9 @@ class _Construction:
         done = 0
         while done < len(self.items):
             if done > self.budget:
-                raise Unsupported(f"needs more than {self.budget} states")
+                raise StateBudgetExceeded(
+                    f"needs more than {self.budget} states", advice="raise --max-states"
+                )
             self.expand(done)
             done += 1
         return self.dfa

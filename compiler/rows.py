@@ -137,7 +137,7 @@ class Boughs(FrozenArrays):
     control: npt.NDArray[np.int16]  # (nodes,) the state after the node's bytes, below 0 if none
     leaving: Bools  # (nodes,) does a token on this way leave the string
     spent: Int32s  # (nodes,) the characters of the node's bytes
-    row: Int32s  # (places of trie.order,) the characters of a token that stays inside, else -1
+    target: Int32s  # (places of trie.order,) the target of a token that stays inside, else -1
 
 
 def gathered(origin: Int32s, states: int) -> Int32s:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,8 @@ from cmm.compiler.artifact import (
     read_arrays,
     write_arrays,
 )
+from cmm.compiler.budget import over_budget
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, StateBudgetExceeded
 from cmm.compiler.rows import Boughs, Rows
 from cmm.compiler.table import TokenTable, build_table
 from cmm.compiler.trie import Trie
@@ -76,7 +78,9 @@ def load_vocabulary(tokenizer: Any) -> Vocabulary:
     return _cached(path, _unpack_vocabulary, build, _pack_vocabulary)[0]
 
 
-def compile_grammar(grammar: Grammar, vocabulary: Vocabulary) -> Compiled:
+def compile_grammar(
+    grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+) -> Compiled:
     """The table of a grammar, from the cache or built and put there."""
     began = time.perf_counter()
     key = hashlib.sha256(f"{FORMAT} {vocabulary.digest} {digest(grammar)}".encode()).hexdigest()
@@ -84,7 +88,7 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary) -> Compiled:
     table, written, reused = _cached(
         path,
         lambda packed: TokenTable.unpack(packed, vocabulary),
-        lambda: build_table(grammar, vocabulary),
+        lambda: build_table(grammar, vocabulary, budget),
         TokenTable.pack,
     )
     return Compiled(table, path if written else None, time.perf_counter() - began, reused)
@@ -97,9 +101,26 @@ def compile_functions(
     return compile_grammar(form.grammar(functions), vocabulary).table
 
 
-def compile_schema(schema: Any, vocabulary: Vocabulary) -> TokenTable:
+def compile_schema(
+    schema: Any, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+) -> TokenTable:
     """The token table of all values that a JSON Schema accepts."""
-    return compile_grammar(schema_grammar(schema), vocabulary).table
+    try:
+        return compile_grammar(schema_grammar(schema), vocabulary, budget).table
+    except StateBudgetExceeded:
+        raise over_budget(schema, budget) from None
+
+
+def known_vocabulary(header: Mapping[str, Any]) -> Vocabulary:
+    """The vocabulary that a header names, from the cache; DamagedFile if it is not there."""
+    for path in sorted(cache_dir().glob("vocabulary-*.safetensors")):
+        try:
+            vocabulary = _unpack_vocabulary(read_arrays(path))
+        except (OSError, DamagedFile):
+            continue  # made again when it is asked for
+        if vocabulary.digest == header.get("vocabulary"):
+            return vocabulary
+    raise DamagedFile("its vocabulary is not in the cache; give it to load()")
 
 
 def _cached(

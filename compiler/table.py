@@ -27,7 +27,14 @@ from cmm.compiler.artifact import (
     read_arrays,
     write_arrays,
 )
-from cmm.compiler.automaton import TEXT_BODY, ByteAutomaton, State, build_automaton
+from cmm.compiler.automaton import (
+    TEXT_BODY,
+    ByteAutomaton,
+    State,
+    build_automaton,
+    counted,
+)
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.distance import Distances, measure
 from cmm.compiler.exits import ExitTrie, exits_of, merged, within
 from cmm.compiler.lift import lift
@@ -81,30 +88,74 @@ class TokenTable:
     def _find_allowed(self, state: State) -> Int32s:
         rows, i = self._place(state.control)
         low, high = rows.starts[i], rows.starts[i + 1]
-        nodes: tuple[ExitTrie, ...] = ()
-        if state.stack:
-            back, room, due, stack = state.stack
-            caller = State(back, stack, room, due)
-            found = self._exits(state.control).reached(self.automaton, caller)
-            nodes = tuple(node for node, _ in found)
+        nodes = tuple(node for node, _ in self._reached(state))
         free = (state.room, state.due) == (FAR, 0)
         if rows.bough_starts[i] == rows.bough_starts[i + 1] and free:
             return self._merged(state.control, nodes) if nodes else rows.tokens[low:high]
         row = rows.tokens[low:high]
         if state.room < FAR:
             row = row[self._costs(rows)[rows.target[low:high]] <= state.room]
-        return merged([row, *self._boughs(rows, i, state), within(nodes, state.room, state.due)])
+        boughs = [tokens for tokens, *_ in self._boughs(rows, i, state)]
+        return merged([row, *boughs, within(nodes, state.room, state.due)])
 
-    def _boughs(self, rows: Rows, i: int, state: State) -> Iterator[Int32s]:
-        """The tokens below the boughs of a row; those that end on one stand in the row itself."""
+    def distances_after(self, state: State) -> Int32s:
+        """The distance of the state that each allowed token leads to, in the order of `allowed`.
+
+        >>> from cmm.compiler.vocabulary import make_vocabulary
+        >>> from cmm.grammar.nodes import Text
+        >>> table = build_table(Grammar(Text()), make_vocabulary([b'"', b"x"]))
+        >>> inside = table.next(table.start, 0)
+        >>> table.allowed(inside).tolist(), table.distances_after(inside).tolist()
+        ([0, 1], [0, 1])
+        """
+        allowed = self.allowed(state)
+        found = np.full(len(allowed), FAR, np.int32)
+        for tokens, following in self._following(state):
+            found[np.searchsorted(allowed, tokens)] = self.distance(following)
+        return found
+
+    def _following(self, state: State) -> Iterator[tuple[Int32s, State]]:
+        """The allowed tokens in groups that lead to one state."""
+        rows, i = self._place(state.control)
+        span = slice(rows.starts[i], rows.starts[i + 1])
+        costs, target = self._costs(rows), rows.target[span]
+        for kind in np.unique(target).tolist():
+            if costs[kind] <= state.room:
+                following = rows.targets.state(kind, self.automaton, state)
+                yield rows.tokens[span][target == kind], following
+        strings = self.vocabulary.text_rows.targets
+        for tokens, target, reached, read in self._boughs(rows, i, state):
+            for kind in np.unique(target).tolist():
+                room, due = counted(reached.room, reached.due, int(strings.spent[kind]) - read)
+                following = State(int(strings.control[kind]), reached.stack, room, due)
+                yield tokens[target == kind], following
+        for node, following in self._reached(state):
+            yield within([node], state.room, state.due), following
+
+    def _reached(self, state: State) -> list[tuple[ExitTrie, State]]:
+        """What follows in the caller for tokens that leave the frame."""
+        if not state.stack:
+            return []
+        back, room, due, stack = state.stack
+        caller = State(back, stack, room, due)
+        return list(self._exits(state.control).reached(self.automaton, caller))
+
+    def _boughs(
+        self, rows: Rows, i: int, state: State
+    ) -> Iterator[tuple[Int32s, Int32s, State, int]]:
+        """The tokens below each bough of a row, with their targets among those of strings.
+
+        Also the state at the bough, and the characters read until there. Tokens that end on a
+        bough stand in the row itself.
+        """
         trie, strings = self.vocabulary.trie, self.vocabulary.boughs
         for k in range(int(rows.bough_starts[i]), int(rows.bough_starts[i + 1])):
             node, target = rows.bough_nodes[k], int(rows.bough_targets[k])
             reached = rows.targets.state(target, self.automaton, state)
             span = slice(trie.low[node] + trie.ending[node], trie.high[node])
-            cost = strings.row[span]
-            fits = (cost >= 0) & (cost - strings.spent[node] <= reached.room)
-            yield trie.order[span][fits]
+            kinds, read = strings.target[span], int(strings.spent[node])
+            fits = (kinds >= 0) & (self._text_costs[kinds] - read <= reached.room)
+            yield trie.order[span][fits], kinds[fits], reached, read
 
     def _costs(self, rows: Rows) -> Int32s:
         return self._text_costs if rows is self.vocabulary.text_rows else self._own_costs
@@ -211,19 +262,27 @@ class TokenTable:
         return write_arrays(Path(path), self.pack())
 
     @classmethod
-    def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenTable:
-        """Read a table that was saved for this vocabulary; InvalidInput where it cannot be used."""
+    def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> TokenTable:
+        """Read a table that was saved; InvalidInput where it cannot be used.
+
+        Without a vocabulary the one is taken from the cache that the table was made for.
+        """
+        from cmm.compiler.store import known_vocabulary  # which itself stores tables
+
         try:
-            return cls.unpack(read_arrays(Path(path)), vocabulary)
+            packed = read_arrays(Path(path))
+            return cls.unpack(packed, vocabulary or known_vocabulary(packed[1]))
         except (OSError, DamagedFile) as error:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"
             ) from None
 
 
-def build_table(grammar: Grammar, vocabulary: Vocabulary) -> TokenTable:
+def build_table(
+    grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
-    automaton = build_automaton(grammar)
+    automaton = build_automaton(grammar, budget)
     first, last = automaton.text_states, len(automaton.final)
     rows = lift(automaton, vocabulary.trie, first, last, vocabulary.boughs)
     exits = exits_of(vocabulary.text_rows.exits, TEXT_BODY, vocabulary.tokens)

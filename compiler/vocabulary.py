@@ -107,12 +107,12 @@ def make_boughs(automaton: ByteAutomaton, trie: Trie, text_rows: Rows) -> Boughs
     leaving = left.copy()
     for level in reversed(trie.levels()):
         np.logical_or.at(leaving, trie.parent[level], leaving[level])
-    row = np.full(len(trie.order), -1, np.int32)
+    target = np.full(len(trie.order), -1, np.int32)
     place = np.empty(int(trie.order.max(initial=-1)) + 1, np.int64)
     place[trie.order] = np.arange(len(trie.order))
     body = slice(text_rows.starts[TEXT_BODY], text_rows.starts[TEXT_BODY + 1])
-    row[place[text_rows.tokens[body]]] = text_rows.targets.cost(automaton)[text_rows.target[body]]
-    return Boughs(control.astype(np.int16), leaving, spent, row)
+    target[place[text_rows.tokens[body]]] = text_rows.target[body]
+    return Boughs(control.astype(np.int16), leaving, spent, target)
 
 
 def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class CmmError(Exception):
@@ -44,6 +44,11 @@ class CmmError(Exception):
         return type(self)(
             self.problem, file=self.file or file, place=place or None, advice=self.advice
         )
+
+    def moved(self, place_of: Callable[[str], str]) -> CmmError:
+        """The same error at the place that its own one stands for in the file."""
+        place = place_of(self.place or "")
+        return type(self)(self.problem, file=self.file, place=place or None, advice=self.advice)
 
 
 class InvalidInput(CmmError):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cmm.grammar.errors import CmmError, pointer
+from cmm.grammar.errors import CmmError
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_nodes
 from cmm.grammar.nodes import Grammar, Literal, Node, choice, quoted, sequence
@@ -39,7 +39,7 @@ class CallFormat:
             try:
                 arguments, more = schema_nodes(schema, closed=True, prefix=f"f{i}_")
             except CmmError as error:
-                raise error.located(below=pointer(i, "parameters")) from None
+                raise error.moved(function.place_of) from None
             calls.append(self.spell(function, arguments))
             rules |= more
         return Grammar(choice(calls), rules)

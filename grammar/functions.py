@@ -30,10 +30,24 @@ class FunctionSchema(BaseModel):
     name: str = Field(min_length=1)
     description: str = ""
     parameters: dict[str, Any]
+    place: str = Field(default="", exclude=True, repr=False)  # of the parameters, in their file
+    listed: bool = Field(default=False, exclude=True, repr=False)  # written without "properties"
+
+    def place_of(self, pointer: str) -> str:
+        """Where a part of the parameters stands in the file that they were read from.
+
+        >>> [f] = parse_functions([{"name": "f", "parameters": {"n": {"type": "int"}}}])
+        >>> f.place_of("/properties/n/type")
+        '/0/parameters/n/type'
+        """
+        return self.place + (pointer.removeprefix("/properties") if self.listed else pointer)
 
     def tool(self) -> dict[str, Any]:
         """The function as chat templates expect it: an OpenAI tool."""
         return {"type": "function", "function": self.model_dump()}
+
+
+PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema")
 
 
 class _Entry(BaseModel):
@@ -46,8 +60,9 @@ class _Entry(BaseModel):
         default=None, validation_alias=AliasChoices("description", "fn_description")
     )
     parameters: dict[str, Any] | None = Field(
-        default=None, validation_alias=AliasChoices("parameters", "inputSchema", "input_schema")
+        default=None, validation_alias=AliasChoices(*PARAMETER_KEYS)
     )
+    key: str = "parameters"  # under which the parameters stand
     args_names: list[str] | None = None
     args_types: dict[str, str] | None = None
     required: list[str] | None = None
@@ -93,7 +108,7 @@ def _without_repeats(functions: list[FunctionSchema], below: str) -> tuple[Funct
     by_name: dict[str, FunctionSchema] = {}
     for i, function in enumerate(functions):
         earlier = by_name.setdefault(function.name, function)
-        if earlier != function:
+        if earlier.model_dump() != function.model_dump():
             raise InvalidInput(
                 f'"{function.name}" is defined twice, with different definitions',
                 place=below + pointer(i),
@@ -113,19 +128,27 @@ def _parse_entry(entry: Any, place: str) -> FunctionSchema:
     if not isinstance(entry, dict):
         raise InvalidInput("a function is an object", place=place)
     try:
-        raw = _Entry.model_validate(entry)
+        key = next((name for name in PARAMETER_KEYS if name in entry), "parameters")
+        raw = _Entry.model_validate({**entry, "key": key})
     except ValidationError as error:
         raise invalid_shape(error).located(below=place) from None
-    parameters, below = _parameters(raw, wrapped, place)
-    return FunctionSchema(
+    parameters, below, listed = _parameters(raw, wrapped, place)
+    function = FunctionSchema(
         name=raw.name,
         description=raw.description or "",
-        parameters=standard_types(parameters, below),
+        parameters=parameters,
+        place=below,
+        listed=listed,
     )
+    try:
+        standard = standard_types(parameters)
+    except CmmError as error:
+        raise error.moved(function.place_of) from None
+    return function.model_copy(update={"parameters": standard})
 
 
-def _parameters(raw: _Entry, wrapped: bool, place: str) -> tuple[dict[str, Any], str]:
-    """The parameters as one JSON Schema object, and the place they stand at."""
+def _parameters(raw: _Entry, wrapped: bool, place: str) -> tuple[dict[str, Any], str, bool]:
+    """The parameters as one JSON Schema object, their place, and whether they are listed there."""
     if raw.args_names is not None:
         types = raw.args_types or {}
         missing = [name for name in raw.args_names if name not in types]
@@ -134,16 +157,17 @@ def _parameters(raw: _Entry, wrapped: bool, place: str) -> tuple[dict[str, Any],
                 f"no type is given for {listed(missing)}", place=place + "/args_types"
             )
         named = {name: {"type": types[name]} for name in raw.args_names}
-        return _object(named, raw.args_names), place
+        return _object(named, raw.args_names), place + "/args_types", True
     if raw.parameters is None:
         if wrapped:
-            return _object({}, []), place
+            return _object({}, []), place, False
         raise InvalidInput(
             f'"{raw.name}" has no parameters', place=place, advice='add "parameters": {}'
         )
     if _is_schema(raw.parameters):
-        return _closed_names({"type": "object", **raw.parameters}, place), place + "/parameters"
-    return _listed_parameters(raw, place), place + "/parameters"
+        schema = _closed_names({"type": "object", **raw.parameters}, place)
+        return schema, place + pointer(raw.key), False
+    return _listed_parameters(raw, place), place + pointer(raw.key), True
 
 
 def _is_schema(parameters: dict[str, Any]) -> bool:

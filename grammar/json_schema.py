@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cmm.grammar.contradiction import contradiction
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.evaluate import Evaluator
 from cmm.grammar.expressions import Raw
@@ -33,9 +34,13 @@ def schema_nodes(
 
     `closed`: an object whose schema names keys has no others unless it says so.
     """
-    lowering = Lowering(Evaluator(schema), closed, prefix=prefix)
     try:
+        evaluator = Evaluator(schema)
+        lowering = Lowering(evaluator, closed, prefix=prefix)
         root, rules = inline(lowering.node(Raw("")), lowering.rules)
+        error = contradiction(evaluator)
     except RecursionError:
         raise Unsupported("is nested too deeply") from None
+    if error is not None:
+        raise error
     return root, {**FREE_JSON, **rules}

@@ -101,7 +101,7 @@ def exact(value: int | float) -> Fraction:
     >>> exact(0.1)
     Fraction(1, 10)
     """
-    return Fraction(Decimal(repr(value)))
+    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))
 
 
 def _type(at: Context) -> Values:

@@ -124,5 +124,10 @@ class Caller:
         """The call that the tokens spell."""
         tokens = self.model.vocabulary.tokens
         text = b"".join(tokens[token] for token in answer).decode("utf-8")
-        name, parameters = self._format.parse(text, self.functions)
+        try:
+            name, parameters = self._format.parse(text, self.functions)
+        except RecursionError:
+            raise CmmError(
+                "the arguments are nested too deeply to be read", advice="lower --max-tokens"
+            ) from None
         return FunctionCall(prompt=prompt, name=name, parameters=parameters)

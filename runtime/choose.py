@@ -24,6 +24,7 @@ class Table(Protocol):
     def next(self, state: StateId, token: TokenId) -> StateId: ...
     def is_final(self, state: StateId) -> bool: ...
     def distance(self, state: StateId) -> int: ...
+    def distances_after(self, state: StateId) -> NDArray[np.int32]: ...
 
 
 def check_limit(table: Table, max_tokens: int) -> None:
@@ -54,8 +55,7 @@ def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Tok
     best = int(allowed[int(np.argmax(logits))])  # argmax takes the first of equals
     if table.distance(table.next(state, best)) < left:
         return best
-    for place in np.argsort(-logits, kind="stable"):
-        token = int(allowed[place])
-        if table.distance(table.next(state, token)) < left:
-            return token
-    raise AssertionError(f"no token leads from {state} to the end within {left} tokens")
+    near = table.distances_after(state) < left
+    if not near.any():
+        raise AssertionError(f"no token leads from {state} to the end within {left} tokens")
+    return int(allowed[int(np.argmax(np.where(near, logits, -np.inf)))])

@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
 
@@ -37,6 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cmm", description="Requests become valid, typed function calls."
     )
+    parser.add_argument("--version", action="version", version=f"cmm {version('call-me-maybe')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (command, add_options) in COMMANDS.items():
         text = inspect.getdoc(command) or ""
@@ -72,10 +74,14 @@ def normalise(arguments: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; errors are one line on stderr."""
     warnings.showwarning = show_warning
+    if hasattr(sys, "set_int_max_str_digits"):  # an integer of a call may have more than 4,300
+        sys.set_int_max_str_digits(0)
     options = build_parser().parse_args(normalise(sys.argv[1:] if arguments is None else arguments))
     command, _ = COMMANDS[options.command]
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except CmmError as error:
         tell(f"cmm: {error}")
         return 2
@@ -83,8 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell("cmm: stopped")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return leave_stdout(1)
+    except OSError as error:  # the disk, a permission, a name: the machine's side of things
+        tell(f"cmm: {error.filename or 'output'}: {error.strerror or error}")
+        return leave_stdout(2)
+
+
+def leave_stdout(code: int) -> int:
+    """The exit code, once nothing more can be written: Python flushes stdout again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def show_warning(

@@ -13,6 +13,8 @@ from cmm.compiler import (
     show_automaton,
 )
 from cmm.compiler import match as match_text
+from cmm.compiler.budget import over_budget
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, StateBudgetExceeded
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.files import read_json
 from cmm.grammar.formats import call_grammar
@@ -20,7 +22,7 @@ from cmm.grammar.functions import load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
-from cmm.runtime.command_run import FUNCTIONS, shipped
+from cmm.runtime.command_run import FUNCTIONS, positive, shipped
 from cmm.runtime.display import printable
 from cmm.runtime.files import check_output
 from cmm.runtime.resolve import find_model
@@ -37,6 +39,10 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
     parser.add_argument("--output", type=Path, metavar="F", help="write the table to this file too")
+    parser.add_argument(
+        "--max_states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
+        help="refuse what needs more states than this",
+    )  # fmt: skip
     parser.add_argument("--show", choices=["grammar", "regex", "automaton"], help="print it")
 
 
@@ -55,12 +61,30 @@ def compile_table(options: argparse.Namespace) -> int:
     if options.output:
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
-    compiled = compile_grammar(grammar, load_vocabulary(place.folder))
+    vocabulary = load_vocabulary(place.folder)
+    try:
+        compiled = compile_grammar(grammar, vocabulary, options.max_states)
+    except StateBudgetExceeded as error:
+        raise costly_part(options, error) from None
     path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
     if options.output:
         path, size = options.output, compiled.table.save(options.output)
     print(described(compiled, place.name, path, size))
     return 0
+
+
+def costly_part(options: argparse.Namespace, error: CmmError) -> CmmError:
+    """The error with the part of the schema, or of a function's, that needs too many states."""
+    path = options.schema or options.functions or shipped(FUNCTIONS)
+    if options.schema:
+        return over_budget(read_json(path), options.max_states).located(file=str(path))
+    for function in load_functions(path):
+        try:
+            build_automaton(schema_grammar(function.parameters), options.max_states)
+        except StateBudgetExceeded:
+            costly = over_budget(function.parameters, options.max_states)
+            return costly.moved(function.place_of).located(file=str(path))
+    return error.located(file=str(path))
 
 
 def read_grammar(functions: Path | None, schema: Path | None) -> Grammar:

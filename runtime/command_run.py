@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from cmm.data import data_path
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.display import progress, tell
-from cmm.runtime.files import check_output, load_prompts, write_json
+from cmm.runtime.files import check_output, load_prompts, parse_prompt, write_json
 from cmm.runtime.prompt_config import read_prompt_config
 
 if TYPE_CHECKING:
@@ -69,11 +70,11 @@ def run(options: argparse.Namespace) -> int:
         ordered = [calls[index].model_dump() for index in sorted(calls)]
         if calls or not prompts:
             write_json(options.output, ordered)
-        seconds = time.perf_counter() - started
-        tell(
-            f"{len(calls)} calls in {seconds:.1f} s, {caller.forwards} forward passes, "
-            f"model {caller.model.name}, written to {options.output}"
-        )
+            seconds = time.perf_counter() - started
+            tell(
+                f"{len(calls)} calls in {seconds:.1f} s, {caller.forwards} forward passes, "
+                f"model {caller.model.name}, written to {options.output}"
+            )
     return 0
 
 
@@ -100,7 +101,9 @@ def call(options: argparse.Namespace) -> int:
       cmm call "Greet john" --functions tools.json
     """
     functions = load_functions(options.functions or shipped(FUNCTIONS))
-    print(make_caller(functions, options).call(options.prompt).model_dump_json())
+    prompt = parse_prompt(options.prompt, "the prompt")
+    answer = make_caller(functions, options).call(prompt)
+    print(json.dumps(answer.model_dump(), ensure_ascii=False))
     return 0
 
 

@@ -30,16 +30,15 @@ def parse_prompts(document: Any) -> tuple[str, ...]:
     """
     if not isinstance(document, list):
         raise InvalidInput("must be a list of prompts", advice='such as [{"prompt": "Greet john"}]')
-    return tuple(parse_prompt(entry, number) for number, entry in enumerate(document))
+    return tuple(parse_prompt(entry, pointer(number)) for number, entry in enumerate(document))
 
 
-def parse_prompt(entry: Any, number: int) -> str:
-    """One request."""
-    place = pointer(number)
+def parse_prompt(entry: Any, place: str) -> str:
+    """One request, which stands at a place."""
     if isinstance(entry, dict):
         if "prompt" not in entry:
             raise InvalidInput('has no "prompt"', place=place)
-        entry, place = entry["prompt"], pointer(number, "prompt")
+        entry, place = entry["prompt"], place + pointer("prompt")
     if not isinstance(entry, str):
         raise InvalidInput("a prompt must be a text", place=place)
     try:
@@ -61,6 +60,8 @@ def check_output(path: Path) -> None:
         ) from None
     if not os.access(path.parent, os.W_OK):
         raise CmmError("the folder cannot be written to", file=str(path.parent))
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CmmError("is there already, and cannot be written to", file=str(path))
 
 
 def write_json(path: Path, values: Iterable[Any]) -> None:

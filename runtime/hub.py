@@ -43,8 +43,8 @@ def hub_answers() -> bool:
     answers: list[bool] = []
 
     def ask() -> None:
-        request = urllib.request.Request(constants.ENDPOINT, method="HEAD")
         try:
+            request = urllib.request.Request(constants.ENDPOINT, method="HEAD")
             with urllib.request.urlopen(request, timeout=ANSWER_SECONDS):
                 answers.append(True)
         except urllib.error.HTTPError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from tokenizers import Tokenizer
 
 from cmm.compiler import Vocabulary, load_vocabulary
@@ -18,6 +19,8 @@ from cmm.runtime.display import hush_transformers
 from cmm.runtime.pack import can_pack
 from cmm.runtime.plain_text import PlainEncoder
 from cmm.runtime.resolve import ModelPlace
+
+DTYPES = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,9 @@ def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
             use_safetensors=True,
             **safe,
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        text = f"its files lack {text}" if isinstance(error, KeyError) else text
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
     check_width(network, vocabulary, place.name)
@@ -87,6 +91,8 @@ def best_dtype() -> str:
     """bfloat16 where the processor computes it natively, float32 elsewhere."""
     forced = os.environ.get("CMM_DTYPE")
     if forced:
+        if forced not in DTYPES:
+            raise CmmError(f"CMM_DTYPE is {forced!r}", advice=f"use {' or '.join(DTYPES)}")
         return forced
     try:
         flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())

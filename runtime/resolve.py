@@ -37,6 +37,8 @@ def find_model(
     `model` is a catalogue name, a folder, a `.gguf` file or a hub id; None is the default. With
     `tokenizer_only` a hub model need not have its weights here.
     """
+    if model == "":
+        raise InvalidInput("which model? the name is empty")
     if model is None:
         return default_model(tokenizer_only=tokenizer_only, say=say)
     entry = read_catalogue().find(model)

@@ -7,8 +7,15 @@ import sys
 import pytest
 from doubles import SMALL
 
-from cmm.compiler import TokenTable, cache_dir, compile_grammar, load_vocabulary, make_vocabulary
-from cmm.grammar import InvalidInput, call_grammar, parse_functions
+from cmm.compiler import (
+    TokenTable,
+    cache_dir,
+    compile_grammar,
+    compile_schema,
+    load_vocabulary,
+    make_vocabulary,
+)
+from cmm.grammar import InvalidInput, Unsupported, call_grammar, parse_functions
 
 GRAMMAR = call_grammar(parse_functions([{"name": "f", "parameters": {"a": "string"}}]))
 
@@ -98,6 +105,14 @@ def test_save_and_load(tmp_path):
     path.write_bytes(b"")
     with pytest.raises(InvalidInput, match="is no usable table"):
         TokenTable.load(path, SMALL)
+
+
+def test_a_schema_over_the_budget_names_the_part_that_costs():
+    costly = {"type": "string", "pattern": "^(a|b)*a(a|b){13}$"}
+    schema = {"properties": {"a": {"type": "null"}, "b": {"items": costly}}}
+    with pytest.raises(Unsupported) as error:
+        compile_schema(schema, SMALL, budget=3000)
+    assert str(error.value).startswith("/properties/b/items: needs more than 3000 states")
 
 
 PROGRAM = """

@@ -70,11 +70,12 @@ def test_some_token_is_always_nearer(grammar):
         return
     for state in explored(table, 30):
         distance = table.distance(state)
+        following = [table.next(state, t) for t in table.allowed(state).tolist()]
         if table.is_final(state):
             assert distance == 0
         else:
-            following = [table.next(state, t) for t in table.allowed(state).tolist()]
             assert min(map(table.distance, following)) <= distance - 1
+        assert table.distances_after(state).tolist() == list(map(table.distance, following))
 
 
 @settings(max_examples=60, deadline=None)

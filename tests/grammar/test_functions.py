@@ -95,7 +95,7 @@ def test_descriptions_enums_and_defaults_reach_the_prompt():
         ([{"name": "f", "description": 3, "parameters": {}}], "/0/description: input should be"),
         ([{"name": "f", "parameters": {"a": 3}}], "/0/parameters/a: a parameter is described"),
         ([{"name": "f", "parameters": {"a": {"type": "strin"}}}],
-         "/0/parameters/properties/a/type: there is no type 'strin'"),
+         "/0/parameters/a/type: there is no type 'strin'"),
         ([{"name": "f", "parameters": {"type": "object", "properties": {}, "required": ["x"]}}],
          '/0/parameters/required: required, but not among the parameters: "x"'),
         ([{"name": "f", "parameters": {"type": "array"}}], "/0/parameters/type: the parameters must"),
@@ -104,7 +104,7 @@ def test_descriptions_enums_and_defaults_reach_the_prompt():
          '/1: "f" is defined twice, with different definitions'),
         ([{"fn_name": "f", "args_names": ["a"], "args_types": {}}], '/0/args_types: no type is given'),
         ([{"name": "f", "parameters": {"a": {"type": "enum"}}}],
-         '/0/parameters/properties/a: the type "enum" needs its values'),
+         '/0/parameters/a: the type "enum" needs its values'),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_place(document, message):

@@ -150,9 +150,19 @@ def test_what_is_not_enforced_is_refused_with_its_place(schema, kind, message):
 
 
 @pytest.mark.parametrize(
-    "schema", [{"type": "integer", "enum": ["a"]}, {"enum": []}, {"not": {}}, False,
-               {"allOf": [{"type": "string"}, {"type": "null"}]}, {"minLength": 3, "maxLength": 2, "type": "string"}],
+    ("schema", "message"),
+    [
+        ({"type": "integer", "enum": ["a"]}, 'no value can meet "type" and "enum" together'),
+        ({"enum": []}, 'no value can meet "enum"'),
+        ({"not": {}}, 'no value can meet "not"'),
+        (False, "no value can meet this"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, 'no value can meet "allOf"'),
+        ({"minLength": 3, "maxLength": 2, "type": "string"}, '"minLength"'),
+        ({"type": "object", "properties": {"a": {"type": "null", "const": 1}}, "required": ["a"]},
+         '/properties/a: no value can meet "type" and "const" together'),
+    ],
 )  # fmt: skip
-def test_contradictions_are_an_error(schema):
-    with pytest.raises(InvalidInput, match="no value can satisfy"):
-        build_automaton(schema_grammar(schema))
+def test_contradictions_are_an_error_that_names_them(schema, message):
+    with pytest.raises(InvalidInput) as error:
+        schema_grammar(schema)
+    assert message in str(error.value)
