@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from typing import Any
 
 from cmm.grammar.errors import InvalidInput
@@ -14,6 +15,8 @@ from cmm.grammar.keywords import Context, constant, evaluate_schema
 from cmm.grammar.objects import Objects
 from cmm.grammar.schema_document import SchemaDocument
 from cmm.grammar.values import ANYTHING, NOTHING, Values
+
+MANY_CASES = 8  # from so many on it is worth asking which of them are empty
 
 
 class EndlessReference(InvalidInput):
@@ -55,11 +58,14 @@ class Evaluator:
             case Value(text):
                 return constant(json.loads(text))
             case All(parts):
-                return reduce(and_, map(self.values, _ordered(parts)), ANYTHING)
+                return reduce(self._both, map(self.values, _ordered(parts)), ANYTHING)
             case Some(parts):
                 return reduce(or_, map(self.values, _ordered(parts)), NOTHING)
             case Not(part):
                 return ~self.values(part)
+
+    def _both(self, one: Values, other: Values) -> Values:
+        return self.pruned(one & other)
 
     def _schema(self, place: str) -> Values:
         schema = self.document.at(place)
@@ -68,8 +74,27 @@ class Evaluator:
         if not isinstance(schema, dict):
             raise InvalidInput("a schema is an object or a boolean", place=place)
         document = self.document
-        context = Context(schema, place, self.values, document.resolve, self.disjoint, document.old)
-        return evaluate_schema(context)
+        return evaluate_schema(
+            Context(
+                schema,
+                place,
+                self.values,
+                document.resolve,
+                self.disjoint,
+                self.pruned,
+                document.old,
+            )
+        )
+
+    def pruned(self, values: Values) -> Values:
+        """The same set; where it has many cases, without those that have no value."""
+        if len(values.arrays) + len(values.objects) < MANY_CASES:
+            return values
+        return replace(
+            values,
+            arrays=tuple(filter(self.any_array, values.arrays)),
+            objects=tuple(filter(self.any_object, values.objects)),
+        )
 
     def disjoint(self, one: Values, other: Values) -> bool:
         """Do two sets surely have no value in common?"""

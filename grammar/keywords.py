@@ -40,6 +40,7 @@ class Context:
     evaluate: Evaluate
     resolve: Callable[[str, str], str]
     disjoint: Callable[[Values, Values], bool]
+    pruned: Callable[[Values], Values]
     old: bool  # a draft in which $ref hides its siblings and items may be a list
 
     def below(self, *keys: str | int) -> str:
@@ -336,13 +337,23 @@ def _any_of(at: Context) -> Values:
 
 
 def _one_of(at: Context) -> Values:
-    """Exactly one. A branch need only exclude those that it overlaps, which are often none."""
-    options = [at.evaluate(option) for option in at.listed("oneOf")]
+    """Exactly one."""
+    return exactly_one(at, ANYTHING)
+
+
+def exactly_one(at: Context, among: Values) -> Values:
+    """Those of some values that pass exactly one of the schemas in oneOf.
+
+    A branch need only exclude those that it overlaps, which among the values that the schema
+    allows otherwise are often none.
+    """
+    branches = [at.evaluate(option) for option in at.listed("oneOf")]
+    options = [at.pruned(among & branch) for branch in branches]
     found = NOTHING
     for i, option in enumerate(options):
         for j, other in enumerate(options):
             if i != j and not at.disjoint(option, other):
-                option &= ~other
+                option = at.pruned(option & ~branches[j])
         found |= option
     return found
 
@@ -434,9 +445,16 @@ def evaluate_schema(at: Context) -> Values:
     for group in dict.fromkeys(ENFORCED[keyword] for keyword in schema if keyword in ENFORCED):
         if group.enforce is _type and "type" not in schema:
             continue  # nullable alone allows nothing that is not allowed anyway
+        if group.enforce is _one_of:
+            continue  # last, for what else holds tells its branches apart
         try:
-            found &= group.enforce(at)
+            found = at.pruned(found & group.enforce(at))
         except CmmError as error:
             first = next(keyword for keyword in group.keywords if keyword in schema)
             raise error if error.place else error.located(below=at.below(first)) from None
-    return found
+    if "oneOf" not in schema:
+        return found
+    try:
+        return exactly_one(at, found)
+    except CmmError as error:
+        raise error if error.place else error.located(below=at.below("oneOf")) from None

@@ -189,10 +189,10 @@ def _says_additional(objects: Objects) -> bool:
 
 def _key_classes(keys: Content, rules: Sequence[KeyRules]) -> Iterator[tuple[Content, Expression]]:
     """Keys that are not named, by what all rules together say of their values."""
-    classes: list[tuple[Content, Expression]] = [(keys, TRUE)]
+    classes: list[tuple[Content, Expression]] = [] if keys.is_empty else [(keys, TRUE)]
     for each in rules:
         split = [(content, found, False) for content, found in classes]
-        for pattern, expression in each.patterns:
+        for pattern, expression in each.patterns:  # few of all combinations have any key
             split = [
                 part
                 for content, found, hit in split
@@ -200,12 +200,12 @@ def _key_classes(keys: Content, rules: Sequence[KeyRules]) -> Iterator[tuple[Con
                     (content & pattern, all_of([found, expression]), True),
                     (content - pattern, found, hit),
                 )
+                if not part[0].is_empty
             ]
         additional = TRUE if each.additional is None else each.additional
         classes = [
             (content, found if hit else all_of([found, additional]))
             for content, found, hit in split
-            if not content.is_empty
         ]
     by_demand: dict[Expression, Content] = {}
     for content, expression in classes:

@@ -90,20 +90,44 @@ class Objects:
         return self.most is not None and max(self.least, len(self.required)) > self.most
 
     def __invert__(self) -> Iterator[Objects]:
-        """Sets that together are all other objects."""
+        """Sets that together are all other objects: one for each demand that may be broken.
+
+        In each set the demands before it are met: sets that do not overlap leave few cases where
+        many are combined.
+        """
+        met: Objects | None = Objects()
+        for broken, kept in self._demands():
+            if met is None:
+                return
+            case = met & broken
+            if case is not None:
+                yield case
+            met = met & kept
+        if met is not None:
+            others = [
+                *self._key_demands(),
+                *(o for rules in self.rules for o in _other_keys(rules)),
+            ]
+            yield from filter(None, (met & broken for broken in others))
+
+    def _demands(self) -> Iterator[tuple[Objects, Objects]]:
+        """What is demanded of named keys and of their number: the objects that fail, that pass."""
         for name in sorted(self.required):
-            yield Objects(named=((name, FALSE),))
+            present = Objects(((name, TRUE),), required=frozenset({name}))
+            yield Objects(((name, FALSE),)), present
         for name, expression in self.named:
             if expression != TRUE:
-                yield Objects(named=((name, not_(expression)),), required=frozenset({name}))
+                wrong = Objects(((name, not_(expression)),), required=frozenset({name}))
+                yield wrong, Objects(((name, expression),))
         if self.least:
-            yield Objects(most=self.least - 1)
+            yield Objects(most=self.least - 1), Objects(least=self.least)
         if self.most is not None:
-            yield Objects(least=self.most + 1)
+            yield Objects(least=self.most + 1), Objects(most=self.most)
+
+    def _key_demands(self) -> Iterator[Objects]:
+        """The objects that fail what is demanded of the texts of keys, or of some key."""
         if self.keys != ANY:
             yield Objects(exists=((~self.keys, TRUE),))
-        for rules in self.rules:
-            yield from _other_keys(rules)
         for content, expression in self.exists:
             yield Objects(rules=(KeyRules(patterns=((content, not_(expression)),)),))
 
