@@ -71,19 +71,22 @@ class Evaluator:
         schema = self.document.at(place)
         if isinstance(schema, bool):
             return ANYTHING if schema else NOTHING
+        return evaluate_schema(self.context(place))
+
+    def context(self, place: str) -> Context:
+        """The schema object at a place, with all that its keywords need to know."""
+        schema = self.document.at(place)
         if not isinstance(schema, dict):
             raise InvalidInput("a schema is an object or a boolean", place=place)
-        document = self.document
-        return evaluate_schema(
-            Context(
-                schema,
-                place,
-                self.values,
-                document.resolve,
-                self.disjoint,
-                self.pruned,
-                document.old,
-            )
+        return Context(
+            schema=schema,
+            place=place,
+            evaluate=self.values,
+            resolve=self.document.resolve,
+            disjoint=self.disjoint,
+            pruned=self.pruned,
+            inner=self.context,
+            old=self.document.old,
         )
 
     def pruned(self, values: Values) -> Values:

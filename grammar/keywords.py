@@ -25,6 +25,7 @@ from cmm.grammar.pattern import pattern_content
 from cmm.grammar.string_formats import format_content
 from cmm.grammar.strings import Strings
 from cmm.grammar.type_words import TYPES
+from cmm.grammar.unevaluated import Case, Cases, Parts, Seen
 from cmm.grammar.values import ANYTHING, NOTHING, Values, of_type, only
 
 Evaluate = Callable[[Expression], Values]
@@ -41,6 +42,7 @@ class Context:
     resolve: Callable[[str, str], str]
     disjoint: Callable[[Values, Values], bool]
     pruned: Callable[[Values], Values]
+    inner: Callable[[str], Context]  # the schema object at a place
     old: bool  # a draft in which $ref hides its siblings and items may be a list
 
     def below(self, *keys: str | int) -> str:
@@ -371,6 +373,59 @@ def _if(at: Context) -> Values:
     return (condition & then) | (~condition & other)
 
 
+def _parts(at: Context, *, nested: bool = True) -> Parts:
+    """What a schema speaks of; a `nested` one, if it says what is unevaluated, of everything."""
+    schema, given = at.schema, at.schema.keys()
+    lists = [schema[key] for key in ("prefixItems", "items") if isinstance(schema.get(key), list)]
+    rest = "additionalItems" if isinstance(schema.get("items"), list) else "items"
+    own = Seen(
+        names=frozenset(at.mapped("properties")),
+        patterns=frozenset(
+            _content(pattern, at.below("patternProperties", pattern))
+            for pattern in at.mapped("patternProperties")
+        ),
+        all_keys="additionalProperties" in given or (nested and "unevaluatedProperties" in given),
+        prefix=len(lists[0]) if lists else 0,
+        contains=frozenset({at.expression("contains")} if "contains" in given else ()),
+        all_items=rest in given or (nested and "unevaluatedItems" in given),
+    )
+    always = at.listed("allOf") if "allOf" in given else []
+    if "$ref" in given:
+        always.append(Raw(at.resolve(schema["$ref"], at.place)))
+    perhaps = [part for key in ("anyOf", "oneOf") if key in given for part in at.listed(key)]
+    condition = None
+    if "if" in given:
+        test, then, other = (at.expression(key) if key in given else TRUE
+                             for key in ("if", "then", "else"))  # fmt: skip
+        condition = (test, then, other)
+    beside = tuple(at.mapped("dependentSchemas").items())
+    return Parts(own, tuple(always), tuple(perhaps), condition, beside)
+
+
+def _cases(at: Context) -> list[Case]:
+    def parts(expression: Expression) -> Parts:
+        assert isinstance(expression, Raw)
+        return _parts(at.inner(expression.place))
+
+    return Cases(parts, at.evaluate).of_parts(_parts(at, nested=False))
+
+
+def _unevaluated_properties(at: Context) -> Values:
+    others, found = at.expression("unevaluatedProperties"), NOTHING
+    for values, seen in _cases(at):
+        rules = seen.rules(others)
+        found |= values if rules is None else values & only(objects=(Objects(rules=(rules,)),))
+    return found
+
+
+def _unevaluated_items(at: Context) -> Values:
+    others, found = at.expression("unevaluatedItems"), NOTHING
+    for values, seen in _cases(at):
+        items = Arrays((TRUE,) * seen.prefix, some_of([others, *seen.contains]))
+        found |= values if seen.all_items else values & only(arrays=(items,))
+    return found
+
+
 @dataclass(frozen=True)
 class Group:
     """Keywords that only mean something together, and the function of them all."""
@@ -407,6 +462,9 @@ GROUPS = (
     Group(("anyOf",), _any_of, "also beside any other keyword"),
     Group(("oneOf",), _one_of, "exactly one"),
     Group(("not",), _not, "refused over `uniqueItems`"),
+    Group(("unevaluatedProperties",), _unevaluated_properties,
+          "a case for each way to pass the schema; refused beyond 64"),
+    Group(("unevaluatedItems",), _unevaluated_items, "as `unevaluatedProperties`"),
     Group(("if", "then", "else"), _if, "as the standard says, also without `then` or `else`"),
 )  # fmt: skip
 
@@ -420,8 +478,6 @@ ANNOTATIONS = frozenset({
 REFUSED = {
     "$dynamicRef": "which schema is meant depends on the value's place",
     "$recursiveRef": "which schema is meant depends on the value's place",
-    "unevaluatedItems": "write `items` or `prefixItems` instead",
-    "unevaluatedProperties": "write `additionalProperties` instead",
     "extends": "draft 3; write `allOf`",
     "disallow": "draft 3; write `not`",
     "divisibleBy": "draft 3; write `multipleOf`",

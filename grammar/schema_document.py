@@ -33,7 +33,7 @@ class SchemaDocument:
             for key in ("$anchor", "$dynamicAnchor"):
                 if isinstance(schema.get(key), str):
                     self.anchors[f"{base}#{schema[key]}"] = place
-            own = schema.get("$id", schema.get("id") if self.old else None)
+            own = _own_name(schema, self.old)
             if isinstance(own, str) and own.startswith("#"):
                 self.anchors[base + own] = place
             elif isinstance(own, str):
@@ -83,6 +83,13 @@ class SchemaDocument:
         return self.bases[place]
 
 
+def _own_name(schema: dict[str, Any], old: bool) -> Any:
+    """What a schema calls itself; before draft 2019-09 not beside a reference."""
+    if old:
+        return None if "$ref" in schema else schema.get("$id", schema.get("id"))
+    return schema.get("$id")
+
+
 def _identified(
     value: Any, place: str, base: str, old: bool
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -91,7 +98,7 @@ def _identified(
     while pending:
         value, place, base = pending.pop()
         if isinstance(value, dict):
-            own = value.get("$id", value.get("id") if old else None)
+            own = _own_name(value, old)
             if isinstance(own, str) and not own.startswith("#"):
                 base = urldefrag(urljoin(base, own))[0]
             yield place, value, base

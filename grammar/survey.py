@@ -72,8 +72,8 @@ def ignored(schema: Any) -> Iterator[Finding]:
 def refused(schema: Any, *, closed: bool = False, most: int = 20) -> list[Finding]:
     """What cannot be enforced: the schema without what was found is looked at again.
 
-    >>> refused({"properties": {"a": {"unevaluatedItems": False}}})[0].place
-    '/properties/a/unevaluatedItems'
+    >>> refused({"properties": {"a": {"disallow": "null"}}})[0].place
+    '/properties/a/disallow'
     """
     schema = copy.deepcopy(schema)
     found: list[Finding] = []

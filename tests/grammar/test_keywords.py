@@ -87,6 +87,9 @@ LANGUAGES = {
         [{}, {"a": 1, "b": 2}, {"b": 1, "c": 2}], [{"a": 1}, {"b": 1}, {"a": 1, "c": 1}]),
     "a reference with siblings": (
         {"$ref": "#/$defs/n", "minimum": 5, "$defs": {"n": INT}}, [5, 6, 100], [4, "a", 5.5]),
+    "a name beside a reference of draft 7 is none": (
+        {**OLD, "$id": "http://h/a/", "definitions": {"x": {"$id": "http://h/b/", "$ref": "#/definitions/n"}, "n": INT},
+         "allOf": [{"$ref": "#/definitions/x"}]}, [1, 2, -3], ["a", None, 1.5]),
     "references of draft 7 stand alone": (
         {**OLD, "$ref": "#/definitions/n", "minimum": 5, "definitions": {"n": INT}}, [4, 5, -1], ["a", 5.5, None]),
     "recursion": (
@@ -137,12 +140,31 @@ LANGUAGES = {
          "then": {"properties": {"value": INT}}, "else": {"properties": {"value": TEXT}}},
         [{"kind": "n", "value": 1}, {"kind": "t", "value": ""}, {"value": "x"}],
         [{"kind": "n", "value": ""}, {"kind": "t", "value": 1}, {"value": 1}]),
+    "unevaluatedProperties beside allOf": (
+        {"type": "object", "properties": {"a": {}}, "allOf": [{"properties": {"b": {}}}, {"$ref": "#/$defs/c"}],
+         "$defs": {"c": {"patternProperties": {"^c": INT}}}, "unevaluatedProperties": False},
+        [{"a": 1, "b": 2}, {"b": 1, "c1": 2}, {}], [{"d": 1}, {"a": 1, "d": 1}, {"cc": "x"}]),
+    "unevaluatedProperties by what was passed": (
+        {"type": "object", "anyOf": [{"properties": {"a": INT}, "required": ["a"]},
+                                     {"properties": {"b": INT}, "required": ["b"]}], "unevaluatedProperties": TEXT},
+        [{"a": 1}, {"a": 1, "b": "x"}, {"b": 1, "c": ""}, {"a": 1, "b": 2}], [{}, {"a": 1, "b": None}, {"c": ""}, {"a": 1, "c": 1}]),
+    "unevaluatedProperties and if": (
+        {"type": "object", "if": {"properties": {"k": {"const": 1}}, "required": ["k"]},
+         "then": {"properties": {"t": {}}}, "else": {"properties": {"e": {}}}, "unevaluatedProperties": False},
+        [{"k": 1}, {"k": 1, "t": 2}, {"e": 2}], [{"k": 1, "e": 2}, {"t": 2}, {"k": 2}]),
+    "unevaluatedProperties inside": (
+        {"type": "object", "allOf": [{"unevaluatedProperties": True}], "unevaluatedProperties": False},
+        [{}, {"a": 1}, {"b": None}], [1, "a", []]),
+    "unevaluatedItems": (
+        {"type": "array", "prefixItems": [INT], "allOf": [{"prefixItems": [True, TEXT]}], "contains": {"type": "null"},
+         "unevaluatedItems": False},
+        [[1, "a", None], [1, "", None, None], [2, "b", None]], [[1, "a"], [1, "a", None, 2], [None]]),
     "true": (True, [1, {}, None], []),
     "false inside": ({"type": "object", "properties": {"a": False}}, [{}, {"b": 1}, {"aa": 2}], [{"a": 1}, {"a": None}, []]),
 }  # fmt: skip
 
 REFUSED = [
-    ({"unevaluatedProperties": False}, "/unevaluatedProperties"),
+    ({"extends": {}}, "/extends"),
     ({"properties": {"a": {"$dynamicRef": "#a"}}}, "/properties/a/$dynamicRef"),
     ({"items": {"type": "array", "uniqueItems": True}}, "/items/uniqueItems"),
     ({"$ref": "https://example.com/other.json"}, "/$ref"),

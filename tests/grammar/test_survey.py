@@ -7,11 +7,11 @@ from cmm.grammar.survey import ignored, refused
 # (schema, places of what is refused)
 REFUSED = [
     ({"type": "object"}, []),
-    ({"properties": {"a": {"unevaluatedItems": False}, "b": {"$dynamicRef": "#x"}}},
-     ["/properties/a/unevaluatedItems", "/properties/b/$dynamicRef"]),
+    ({"properties": {"a": {"disallow": []}, "b": {"$dynamicRef": "#x"}}},
+     ["/properties/a/disallow", "/properties/b/$dynamicRef"]),
     ({"items": {"type": "array", "uniqueItems": True}}, ["/items/uniqueItems"]),
     ({"pattern": "(a)\\1"}, ["/pattern"]),
-    ({"enum": [{"unevaluatedItems": 1}]}, []),
+    ({"enum": [{"disallow": 1}]}, []),
 ]  # fmt: skip
 
 # (schema, what is ignored: keyword, place, reason)

@@ -15,14 +15,14 @@ from cmm.runtime.resolve import ModelPlace
 FUNCTIONS = [
     {"name": "f", "parameters": {"n": {"type": "int"}}},
     {"name": "g", "parameters": {"type": "object", "properties": {
-        "a": {"type": "array", "unevaluatedItems": False}}}},
+        "a": {"type": "array", "disallow": []}}}},
 ]  # fmt: skip
 
 # (content, exit code, what stdout says)
 CASES = [
     ({"type": "integer"}, 0, ["supported", "states"]),
     (FUNCTIONS[:1], 0, ["file.json: f: supported"]),
-    (FUNCTIONS, 1, ["f: supported", "g: refused", "/properties/a/unevaluatedItems"]),
+    (FUNCTIONS, 1, ["f: supported", "g: refused", "/properties/a/disallow"]),
     ({"tools": FUNCTIONS[:1]}, 0, ["f: supported"]),
     ({"title": "T", "shade": 1, "format": "x"}, 0,
      ["ignored /shade: unknown keyword", "ignored /format: unknown format", "annotations: title 1"]),
@@ -57,7 +57,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (first["name"], first["refused"]) == ("f", [])
     assert first["states"] > 0
     assert first["table_bytes"] is None
-    assert second["refused"][0]["keyword"] == "unevaluatedItems"
+    assert second["refused"][0]["keyword"] == "disallow"
     assert second["states"] is None
 
 
