@@ -9,10 +9,12 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from cmm.grammar.context import Context
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.expressions import All, Expression, Not, Raw, Some, Value, all_of
-from cmm.grammar.keywords import Context, constant, evaluate_schema
+from cmm.grammar.keywords import evaluate_schema
 from cmm.grammar.objects import Objects
+from cmm.grammar.scalar_keywords import constant
 from cmm.grammar.schema_document import SchemaDocument
 from cmm.grammar.values import ANYTHING, NOTHING, Values
 

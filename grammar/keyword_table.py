@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cmm.grammar.keywords import ANNOTATIONS, GROUPS, NUMBER_FORMATS, REFUSED
+from cmm.grammar.keywords import ANNOTATIONS, GROUPS, REFUSED
+from cmm.grammar.scalar_keywords import NUMBER_FORMATS
 from cmm.grammar.string_formats import FORMATS
 
 Row = tuple[str, str, str]  # keyword, what happens to it, note

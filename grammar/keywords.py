@@ -7,232 +7,27 @@ made from it.
 
 from __future__ import annotations
 
-import json
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
 
 from cmm.grammar.arrays import Arrays, Contains
-from cmm.grammar.content import Content, union
-from cmm.grammar.errors import CmmError, InvalidInput, Unsupported, listed, pointer
-from cmm.grammar.expressions import FALSE, TRUE, Expression, Raw, Value, all_of, not_, some_of
-from cmm.grammar.numbers import Numbers
+from cmm.grammar.content import union
+from cmm.grammar.context import Context, content_of
+from cmm.grammar.errors import CmmError, InvalidInput, Unsupported
+from cmm.grammar.expressions import FALSE, TRUE, Expression, Raw, all_of, not_, some_of
 from cmm.grammar.objects import KeyRules, Objects
-from cmm.grammar.pattern import pattern_content
-from cmm.grammar.string_formats import format_content
-from cmm.grammar.strings import Strings
-from cmm.grammar.type_words import TYPES
-from cmm.grammar.unevaluated import Case, Cases, Parts, Seen
-from cmm.grammar.values import ANYTHING, NOTHING, Values, of_type, only
-
-Evaluate = Callable[[Expression], Values]
-Schema = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where a schema stands, and how the schemas it holds are evaluated."""
-
-    schema: Schema
-    place: str
-    evaluate: Evaluate
-    resolve: Callable[[str, str], str]
-    disjoint: Callable[[Values, Values], bool]
-    pruned: Callable[[Values], Values]
-    inner: Callable[[str], Context]  # the schema object at a place
-    old: bool  # a draft in which $ref hides its siblings and items may be a list
-
-    def below(self, *keys: str | int) -> str:
-        """The pointer of something in the schema."""
-        return self.place + pointer(*keys)
-
-    def expression(self, *keys: str | int) -> Expression:
-        """The schema at some keys below this one, as an expression."""
-        value: Any = self.schema
-        for key in keys:
-            value = value[key]
-        if isinstance(value, bool):
-            return TRUE if value else FALSE
-        if not isinstance(value, dict):
-            raise InvalidInput("a schema is an object or a boolean", place=self.below(*keys))
-        return Raw(self.below(*keys)) if value else TRUE
-
-    def listed(self, key: str) -> list[Expression]:
-        """The schemas in the list of a keyword."""
-        value = self.schema[key]
-        if not isinstance(value, list) or not value:
-            raise InvalidInput(f"{key} needs a list of schemas", place=self.below(key))
-        return [self.expression(key, i) for i in range(len(value))]
-
-    def mapped(self, key: str) -> dict[str, Expression]:
-        """The schemas by name of a keyword."""
-        value = self.schema.get(key, {})
-        if not isinstance(value, dict):
-            raise InvalidInput(f"{key} is an object of schemas", place=self.below(key))
-        return {name: self.expression(key, name) for name in value}
-
-    def count(self, key: str, default: int | None = None) -> int | None:
-        """A keyword's number of things, which is a whole number from 0."""
-        value = self.schema.get(key, default)
-        if value is None or (isinstance(value, float) and value.is_integer() and value >= 0):
-            return None if value is None else int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InvalidInput(f"{key} is a whole number from 0", place=self.below(key))
-        return value
-
-    def number(self, key: str) -> Fraction:
-        """A keyword's number, exactly."""
-        value = self.schema[key]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidInput(f"{key} is a number", place=self.below(key))
-        return exact(value)
-
-    def names(self, key: str) -> list[str]:
-        """A keyword's list of property names."""
-        value = self.schema.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise InvalidInput(f"{key} is a list of names", place=self.below(key))
-        return value
-
-
-def exact(value: int | float) -> Fraction:
-    """The number that a JSON text wrote, as it was written.
-
-    >>> exact(0.1)
-    Fraction(1, 10)
-    """
-    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))
-
-
-def _type(at: Context) -> Values:
-    words = at.schema["type"]
-    found = of_type("null") if at.schema.get("nullable") is True else NOTHING
-    for word in words if isinstance(words, list) else [words]:
-        if word not in TYPES:
-            raise InvalidInput(
-                f"there is no type {word!r}",
-                place=at.below("type"),
-                advice=f"use one of {listed(TYPES)}",
-            )
-        found |= of_type(word)
-    return found
-
-
-def _enum(at: Context) -> Values:
-    values = at.schema["enum"]
-    if not isinstance(values, list):
-        raise InvalidInput("enum needs a list of values", place=at.below("enum"))
-    strings = tuple(dict.fromkeys(v for v in values if isinstance(v, str)))
-    numbers = frozenset(
-        exact(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)
-    )
-    found = Values(
-        null=None in values,
-        booleans=frozenset(v for v in values if isinstance(v, bool)),
-        numbers=(Numbers(members=numbers),) if numbers else (),
-        strings=(Strings(values=strings),) if strings else (),
-    )
-    for value in values:
-        if isinstance(value, list | dict):
-            found |= constant(value)
-    return found
-
-
-def _const(at: Context) -> Values:
-    return constant(at.schema["const"])
-
-
-def constant(value: Any) -> Values:
-    """The set of one JSON value.
-
-    >>> constant(2).numbers[0].members
-    frozenset({Fraction(2, 1)})
-    """
-    match value:
-        case None | bool():
-            booleans = frozenset() if value is None else frozenset({value})
-            return Values(null=value is None, booleans=booleans)
-        case str():
-            return Values(strings=(Strings(values=(value,)),))
-        case int() | float():
-            return Values(numbers=(Numbers(members=frozenset({exact(value)})),))
-        case list():
-            items = tuple(Value(json.dumps(item)) for item in value)
-            return Values(arrays=(Arrays(items, FALSE, len(items), len(items)),))
-        case _:
-            named = tuple((key, Value(json.dumps(item))) for key, item in value.items())
-            rules = KeyRules(names=frozenset(value), additional=FALSE)
-            return Values(objects=(Objects(named, (rules,), frozenset(value)),))
-
-
-def _bounds(at: Context) -> Values:
-    low = _bound(at, "minimum", "exclusiveMinimum", max)
-    high = _bound(at, "maximum", "exclusiveMaximum", min)
-    return only(numbers=tuple(filter(None, [Numbers(low=low) & Numbers(high=high)])))
-
-
-def _bound(
-    at: Context, key: str, exclusive: str, tighter: Callable[..., Any]
-) -> tuple[Fraction, bool] | None:
-    """The bound that both spellings of it give; the old one makes `exclusive` a boolean."""
-    given = at.schema.get(exclusive)
-    found = []
-    if key in at.schema:
-        found.append((at.number(key), given is True))
-    if exclusive in at.schema and not isinstance(given, bool):
-        found.append((at.number(exclusive), True))
-    sign = 1 if key == "minimum" else -1
-    return max(found, key=lambda bound: (sign * bound[0], bound[1]), default=None)
-
-
-def _multiple_of(at: Context) -> Values:
-    step = at.number("multipleOf")
-    if step <= 0:
-        raise InvalidInput("multipleOf is a number above 0", place=at.below("multipleOf"))
-    return only(numbers=(Numbers(steps=frozenset({step})),))
-
-
-def _length(at: Context) -> Values:
-    least, most = at.count("minLength", 0), at.count("maxLength")
-    strings = Strings(least=least or 0, most=most)
-    return only(strings=() if strings.surely_empty() else (strings,))
-
-
-def _pattern(at: Context) -> Values:
-    return only(strings=(Strings(content=_content(at.schema["pattern"], at.below("pattern"))),))
-
-
-def _content(pattern: Any, place: str) -> Content:
-    if not isinstance(pattern, str):
-        raise InvalidInput("a pattern is a string", place=place)
-    try:
-        return pattern_content(pattern)
-    except CmmError as error:
-        raise error.located(below=place) from None
-
-
-# Formats of numbers: the bounds of the integers, none for floats. (OpenAPI 3.1, format registry.)
-NUMBER_FORMATS = {
-    "int32": Numbers(low=(Fraction(-(2**31)), False), high=(Fraction(2**31 - 1), False)),
-    "int64": Numbers(low=(Fraction(-(2**63)), False), high=(Fraction(2**63 - 1), False)),
-    "float": Numbers(),
-    "double": Numbers(),
-}
-
-
-def _format(at: Context) -> Values:
-    name = at.schema["format"]
-    if name in NUMBER_FORMATS:
-        return only(numbers=(NUMBER_FORMATS[name],))
-    content = format_content(name) if isinstance(name, str) else None
-    if content is None:
-        warnings.warn(f"{at.below('format')}: the format {name!r} is unknown, and not enforced",
-                      stacklevel=2)  # fmt: skip
-        return ANYTHING
-    return only(strings=(Strings(content=content),))
+from cmm.grammar.scalar_keywords import (
+    bounded,
+    const_values,
+    enum_values,
+    multiples,
+    of_format,
+    of_length,
+    of_pattern,
+    type_values,
+)
+from cmm.grammar.unevaluated_keywords import unevaluated_items, unevaluated_properties
+from cmm.grammar.values import ANYTHING, NOTHING, Values, only
 
 
 def _items(at: Context) -> Values:
@@ -270,7 +65,7 @@ def _unique(at: Context) -> Values:
 def _properties(at: Context) -> Values:
     named = at.mapped("properties")
     patterns = tuple(
-        (_content(pattern, at.below("patternProperties", pattern)), expression)
+        (content_of(pattern, at.below("patternProperties", pattern)), expression)
         for pattern, expression in at.mapped("patternProperties").items()
     )
     given = "additionalProperties" in at.schema
@@ -373,59 +168,6 @@ def _if(at: Context) -> Values:
     return (condition & then) | (~condition & other)
 
 
-def _parts(at: Context, *, nested: bool = True) -> Parts:
-    """What a schema speaks of; a `nested` one, if it says what is unevaluated, of everything."""
-    schema, given = at.schema, at.schema.keys()
-    lists = [schema[key] for key in ("prefixItems", "items") if isinstance(schema.get(key), list)]
-    rest = "additionalItems" if isinstance(schema.get("items"), list) else "items"
-    own = Seen(
-        names=frozenset(at.mapped("properties")),
-        patterns=frozenset(
-            _content(pattern, at.below("patternProperties", pattern))
-            for pattern in at.mapped("patternProperties")
-        ),
-        all_keys="additionalProperties" in given or (nested and "unevaluatedProperties" in given),
-        prefix=len(lists[0]) if lists else 0,
-        contains=frozenset({at.expression("contains")} if "contains" in given else ()),
-        all_items=rest in given or (nested and "unevaluatedItems" in given),
-    )
-    always = at.listed("allOf") if "allOf" in given else []
-    if "$ref" in given:
-        always.append(Raw(at.resolve(schema["$ref"], at.place)))
-    perhaps = [part for key in ("anyOf", "oneOf") if key in given for part in at.listed(key)]
-    condition = None
-    if "if" in given:
-        test, then, other = (at.expression(key) if key in given else TRUE
-                             for key in ("if", "then", "else"))  # fmt: skip
-        condition = (test, then, other)
-    beside = tuple(at.mapped("dependentSchemas").items())
-    return Parts(own, tuple(always), tuple(perhaps), condition, beside)
-
-
-def _cases(at: Context) -> list[Case]:
-    def parts(expression: Expression) -> Parts:
-        assert isinstance(expression, Raw)
-        return _parts(at.inner(expression.place))
-
-    return Cases(parts, at.evaluate).of_parts(_parts(at, nested=False))
-
-
-def _unevaluated_properties(at: Context) -> Values:
-    others, found = at.expression("unevaluatedProperties"), NOTHING
-    for values, seen in _cases(at):
-        rules = seen.rules(others)
-        found |= values if rules is None else values & only(objects=(Objects(rules=(rules,)),))
-    return found
-
-
-def _unevaluated_items(at: Context) -> Values:
-    others, found = at.expression("unevaluatedItems"), NOTHING
-    for values, seen in _cases(at):
-        items = Arrays((TRUE,) * seen.prefix, some_of([others, *seen.contains]))
-        found |= values if seen.all_items else values & only(arrays=(items,))
-    return found
-
-
 @dataclass(frozen=True)
 class Group:
     """Keywords that only mean something together, and the function of them all."""
@@ -436,15 +178,15 @@ class Group:
 
 
 GROUPS = (
-    Group(("type", "nullable"), _type, "`nullable` (OpenAPI) adds null to the type"),
-    Group(("enum",), _enum, "members of objects in the order in which the schema writes them"),
-    Group(("const",), _const, "as `enum`"),
-    Group(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _bounds,
+    Group(("type", "nullable"), type_values, "`nullable` (OpenAPI) adds null to the type"),
+    Group(("enum",), enum_values, "members of objects in the order in which they stand"),
+    Group(("const",), const_values, "as `enum`"),
+    Group(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), bounded,
           "exact, on the decimal text; no exponents beside a bound"),
-    Group(("multipleOf",), _multiple_of, "exact; refused beyond 4,096 remainders"),
-    Group(("minLength", "maxLength"), _length, "counted beside the automaton"),
-    Group(("pattern",), _pattern, "ECMA-262, searched; backreferences are refused"),
-    Group(("format",), _format, "unknown formats are annotations, with a warning"),
+    Group(("multipleOf",), multiples, "exact; refused beyond 4,096 remainders"),
+    Group(("minLength", "maxLength"), of_length, "counted beside the automaton"),
+    Group(("pattern",), of_pattern, "ECMA-262, searched; backreferences are refused"),
+    Group(("format",), of_format, "unknown formats are annotations, with a warning"),
     Group(("items", "prefixItems", "additionalItems"), _items, "`items` may be a list (draft 7)"),
     Group(("minItems", "maxItems"), _item_count, "counted beside the automaton"),
     Group(("contains", "minContains", "maxContains"), _contains,
@@ -462,11 +204,12 @@ GROUPS = (
     Group(("anyOf",), _any_of, "also beside any other keyword"),
     Group(("oneOf",), _one_of, "exactly one"),
     Group(("not",), _not, "refused over `uniqueItems`"),
-    Group(("unevaluatedProperties",), _unevaluated_properties,
+    Group(("unevaluatedProperties",), unevaluated_properties,
           "a case for each way to pass the schema; refused beyond 64"),
-    Group(("unevaluatedItems",), _unevaluated_items, "as `unevaluatedProperties`"),
+    Group(("unevaluatedItems",), unevaluated_items, "as `unevaluatedProperties`"),
     Group(("if", "then", "else"), _if, "as the standard says, also without `then` or `else`"),
 )  # fmt: skip
+
 
 # Keywords that say something to people or to other tools, and constrain nothing.
 ANNOTATIONS = frozenset({
@@ -475,6 +218,8 @@ ANNOTATIONS = frozenset({
     "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "xml", "externalDocs",
     "discriminator",
 })  # fmt: skip
+
+
 REFUSED = {
     "$dynamicRef": "which schema is meant depends on the value's place",
     "$recursiveRef": "which schema is meant depends on the value's place",
@@ -482,6 +227,8 @@ REFUSED = {
     "disallow": "draft 3; write `not`",
     "divisibleBy": "draft 3; write `multipleOf`",
 }
+
+
 ENFORCED = {keyword: group for group in GROUPS for keyword in group.keywords}
 
 
@@ -499,7 +246,7 @@ def evaluate_schema(at: Context) -> Values:
             )
     found = ANYTHING
     for group in dict.fromkeys(ENFORCED[keyword] for keyword in schema if keyword in ENFORCED):
-        if group.enforce is _type and "type" not in schema:
+        if group.enforce is type_values and "type" not in schema:
             continue  # nullable alone allows nothing that is not allowed anyway
         if group.enforce is _one_of:
             continue  # last, for what else holds tells its branches apart

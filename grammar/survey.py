@@ -10,7 +10,8 @@ from typing import Any
 
 from cmm.grammar.errors import Unsupported, pointer
 from cmm.grammar.json_schema import schema_nodes
-from cmm.grammar.keywords import ANNOTATIONS, ENFORCED, NUMBER_FORMATS, REFUSED
+from cmm.grammar.keywords import ANNOTATIONS, ENFORCED, REFUSED
+from cmm.grammar.scalar_keywords import NUMBER_FORMATS
 from cmm.grammar.schema_document import SchemaDocument
 from cmm.grammar.string_formats import FORMATS
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cmm.grammar.arrays import Arrays
+from cmm.grammar.context import exact
 from cmm.grammar.evaluate import Evaluator
 from cmm.grammar.expressions import Expression, Raw
-from cmm.grammar.keywords import exact
 from cmm.grammar.objects import Objects
 from cmm.grammar.values import ANYTHING
 
