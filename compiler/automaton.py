@@ -26,6 +26,7 @@ from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, UNBOUNDED, Bounds
 from cmm.compiler.thompson import build_nfa
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
+from cmm.grammar.recursion import deep_recursion
 
 __all__ = [
     "CALL",
@@ -152,7 +153,9 @@ def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> Byt
 
     Raises InvalidInput where the grammar has no text, StateBudgetExceeded over the state budget.
     """
-    dfa = fold(minimise(determinise(build_nfa(grammar), budget)))
+    with deep_recursion():
+        nfa = build_nfa(grammar)
+    dfa = fold(minimise(determinise(nfa, budget)))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")
     return _table(dfa)

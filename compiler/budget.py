@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cmm.compiler.automaton import build_automaton
-from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, StateBudgetExceeded
-from cmm.grammar.errors import CmmError, Unsupported, pointer
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
+from cmm.grammar.errors import CmmError, StateBudgetExceeded, Unsupported, pointer
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.type_words import LIST_KEYWORDS, MAPPING_KEYWORDS, SCHEMA_KEYWORDS
 

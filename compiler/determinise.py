@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from cmm.compiler.nfa import UNBOUNDED, Bounds, Call, FrameId, Nfa
-from cmm.grammar.errors import Unsupported
+from cmm.grammar.errors import StateBudgetExceeded, Unsupported
 
 Item = Any  # an NFA state, or a pair (NFA state, Item to return to)
 Step = tuple[int, int, Item, int]  # (first byte, last byte, item reached, gain)
@@ -24,11 +24,10 @@ Called = tuple[FrameId, Bounds]
 INSIDE, GAIN, ENTERED = 1, 2, 4
 Edge = tuple[int, int, int, int]  # (first byte, last byte, target, flags)
 
+# How many of the NFA's states all states together may stand for: thousands of optional keys are in
+# thousands of states each, and memory would run out long before the states do.
+ITEMS_PER_STATE = 20
 DEFAULT_STATE_BUDGET = 200_000  # a thousand functions need about half of it, and a few seconds
-
-
-class StateBudgetExceeded(Unsupported):
-    """The automaton would have more states than it may."""
 
 
 @dataclass(eq=False)
@@ -63,13 +62,14 @@ class _Construction:
         self.numbers: dict[tuple[FrameId, frozenset[Item]], int] = {}
         self.items: list[frozenset[Item]] = []
         self.closures: dict[Item, tuple[Item, ...]] = {}
+        self.size = 0  # items of all states
 
     def run(self) -> Dfa:
         for frame, start in enumerate(self.nfa.starts):
             self.dfa.starts[frame] = self.number(frame, [start])
         done = 0
         while done < len(self.items):
-            if done > self.budget:
+            if done > self.budget or self.size > self.budget * ITEMS_PER_STATE:
                 raise StateBudgetExceeded(
                     f"needs more than {self.budget} states", advice="raise --max-states"
                 )
@@ -83,6 +83,7 @@ class _Construction:
         key = frame, closed
         if key not in self.numbers:
             self.numbers[key] = len(self.items)
+            self.size += len(closed)
             self.items.append(closed)
             self.dfa.edges.append([])
             self.dfa.calls.append([])

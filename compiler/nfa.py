@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cmm.compiler.utf8 import utf8_ranges
+from cmm.grammar.errors import StateBudgetExceeded
 
 FrameId = int
 TEXT_FRAME: FrameId = 0  # in every automaton, so that all share the string's rows of tokens
 ROOT_FRAME: FrameId = 1
+MOST_STATES = 1_000_000  # half a gigabyte of Python lists
 FAR = 1 << 29  # no bound: more than any count, and the sum of two still fits 32 bits
 
 Move = tuple[int, int, int, int]  # (first byte, last byte, target, gain: what it counts for)
@@ -46,6 +48,8 @@ class Nfa:
 
     def state(self) -> int:
         """A new state."""
+        if len(self.empty) > MOST_STATES:
+            raise StateBudgetExceeded(f"needs more than {MOST_STATES} states to begin with")
         self.empty.append([])
         self.moves.append([])
         self.calls.append([])

@@ -23,7 +23,7 @@ from cmm.compiler.artifact import (
     write_arrays,
 )
 from cmm.compiler.budget import over_budget
-from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, StateBudgetExceeded
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.rows import Boughs, Rows
 from cmm.compiler.table import TokenTable, build_table
 from cmm.compiler.trie import Trie
@@ -34,7 +34,7 @@ from cmm.compiler.vocabulary import (
     read_tokens,
     tokenizer_source,
 )
-from cmm.grammar.errors import CmmError
+from cmm.grammar.errors import CmmError, StateBudgetExceeded
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_grammar

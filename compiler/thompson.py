@@ -9,6 +9,7 @@ from functools import partial
 from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, Bounds, FrameId, Nfa
 from cmm.compiler.strings import content_entry, text_entry
 from cmm.grammar.content import ANY, lengths
+from cmm.grammar.errors import Unsupported
 from cmm.grammar.json_values import COMMA, items_of
 from cmm.grammar.nodes import (
     Chars,
@@ -156,11 +157,11 @@ class _Builder:
             case Spelled(content):
                 return content_entry(self.nfa, content, after, self.nfa.character)
             case Text(content, key, least, most):
-                bounds = FAR if most is None else most, least
+                bounds = _bounds(least, most)
                 frame = TEXT_FRAME if content == ANY else self.frame(Text(content, key))
                 return self.nfa.call(frame, after, bounds)
             case Counted(item, least, most):
-                bounds = FAR if most is None else most - 1, max(least - 1, 0)
+                bounds = _bounds(max(least - 1, 0), None if most is None else most - 1)
                 return self.nfa.call(self.frame(_Array(item, least == 0)), after, bounds)
             case Reference(name) if isinstance(self.rules[name], Counted):
                 return self.entry(self.rules[name], after)  # which is a frame already
@@ -207,6 +208,13 @@ class _Builder:
                 seen.update(dict.fromkeys(new))
                 pending += new
         return [state for state in seen if state != after], after in seen
+
+
+def _bounds(least: int, most: int | None) -> Bounds:
+    """The bounds of a count; what no text of this world can reach is no bound."""
+    if least >= FAR:
+        raise Unsupported(f"at least {least} characters or items")
+    return FAR if most is None else min(most, FAR), least
 
 
 def _written_out(array: _Array, least: int, most: int | None) -> Node:

@@ -59,6 +59,10 @@ class Unsupported(CmmError):
     """The input is right, but this program cannot enforce it, and says so rather than drop it."""
 
 
+class StateBudgetExceeded(Unsupported):
+    """The automaton would have more states than it may."""
+
+
 def pointer(*parts: str | int) -> str:
     """The JSON pointer (RFC 6901) of a path of keys and positions.
 

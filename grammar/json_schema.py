@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from cmm.grammar.contradiction import contradiction
-from cmm.grammar.errors import Unsupported
 from cmm.grammar.evaluate import Evaluator
 from cmm.grammar.expressions import Raw
 from cmm.grammar.inlining import inline
 from cmm.grammar.json_values import FREE_JSON
 from cmm.grammar.lower import Lowering
 from cmm.grammar.nodes import Grammar, Node
+from cmm.grammar.recursion import deep_recursion
 
 
 def schema_grammar(schema: Any) -> Grammar:
@@ -34,13 +34,11 @@ def schema_nodes(
 
     `closed`: an object whose schema names keys has no others unless it says so.
     """
-    try:
+    with deep_recursion():
         evaluator = Evaluator(schema)
         lowering = Lowering(evaluator, closed, prefix=prefix)
         root, rules = inline(lowering.node(Raw("")), lowering.rules)
         error = contradiction(evaluator)
-    except RecursionError:
-        raise Unsupported("is nested too deeply") from None
     if error is not None:
         raise error
     return root, {**FREE_JSON, **rules}

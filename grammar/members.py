@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from cmm.grammar.content import Content
-from cmm.grammar.errors import Unsupported
+from cmm.grammar.errors import StateBudgetExceeded, Unsupported
 from cmm.grammar.expressions import Expression, all_of
 from cmm.grammar.json_values import member
 from cmm.grammar.nodes import (
@@ -27,6 +27,7 @@ from cmm.grammar.nodes import (
 from cmm.grammar.objects import Objects
 
 MOST_DEMANDS = 4  # every set of open demands is a case of its own
+MOST_CELLS = 20_000  # pairs of a named member and a count, each some states of the automaton
 MOST_COUNTED = 256  # members that are counted one by one beside open demands
 
 Demands = frozenset[int]
@@ -53,6 +54,10 @@ class Members:
         if (objects.least, objects.most) == (0, None) and not everything:
             return self.uncounted()
         cap = objects.least if objects.most is None else objects.most
+        if cap * len(self.named) > MOST_CELLS:
+            raise StateBudgetExceeded(
+                f"{len(self.named)} members, {cap} of them counted, need too many states"
+            )
         sets = list(subsets(everything))
         after = {(count, left): self.tail(count, left) for count in range(cap + 1) for left in sets}
         for name, expression in reversed(self.named):

@@ -14,8 +14,8 @@ from cmm.compiler import (
 )
 from cmm.compiler import match as match_text
 from cmm.compiler.budget import over_budget
-from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, StateBudgetExceeded
-from cmm.grammar.errors import CmmError, InvalidInput
+from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
+from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.files import read_json
 from cmm.grammar.formats import call_grammar
 from cmm.grammar.functions import load_functions

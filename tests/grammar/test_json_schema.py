@@ -1,5 +1,6 @@
 """What each schema accepts and rejects, and what is refused."""
 
+import json
 import re
 
 import pytest
@@ -165,4 +166,32 @@ def test_what_is_not_enforced_is_refused_with_its_place(schema, kind, message):
 def test_contradictions_are_an_error_that_names_them(schema, message):
     with pytest.raises(InvalidInput) as error:
         schema_grammar(schema)
+    assert message in str(error.value)
+
+
+HOSTILE = {
+    "huge bounds": ({"type": "string", "maxLength": 10**15}, None),
+    "many values": ({"enum": [f"value {i * 7919 % 10007}" for i in range(2_000)]}, None),
+    "a long tuple": ({"prefixItems": [{"type": "integer"}] * 300}, None),
+    "deep": (json.loads('{"items":' * 150 + "{}" + "}" * 150), None),
+    "very deep": (json.loads('{"items":' * 900 + "{}" + "}" * 900), "is nested too deeply"),
+    "exploding": ({"type": "string", "pattern": "^(a|b)*a(a|b){30}$"}, "/pattern: the texts of a"),
+    "many branches": ({"anyOf": [{"properties": {"k": {"const": i}}} for i in range(2_000)]},
+                      "/anyOf: needs more than 512 cases"),
+    "many optional keys": ({"properties": {f"p{i}": {"type": "null"} for i in range(3_000)}},
+                           "needs more than 9000 states"),
+    "many keys counted": ({"properties": {f"p{i}": {"type": "null"} for i in range(300)},
+                           "type": "object", "minProperties": 200}, "need too many states"),
+    "remainders": ({"type": "integer", "multipleOf": 999_983}, "multipleOf needs 999983 states"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_schemas_are_answered_or_refused(name):
+    schema, message = HOSTILE[name]
+    if message is None:
+        assert build_automaton(schema_grammar(schema), 9_000).start >= 0
+        return
+    with pytest.raises(Unsupported) as error:
+        build_automaton(schema_grammar(schema), 9_000)
     assert message in str(error.value)
