@@ -94,6 +94,7 @@ def exact(value: int | float) -> Fraction:
 
 
 def content_of(pattern: Any, place: str) -> Content:
+    """The texts that a pattern at a place is found in."""
     if not isinstance(pattern, str):
         raise InvalidInput("a pattern is a string", place=place)
     try:

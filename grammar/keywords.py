@@ -1,8 +1,8 @@
 """The keywords of JSON Schema: what each one demands of a value. To add one, add it here.
 
 Each group of keywords that only mean something together has one function, from the schema and its
-place to the set of values that pass. `KEYWORDS` is the table of all of them; the documentation is
-made from it.
+place to the set of values that pass. `GROUPS` is the table of all of them; the documentation
+is made from it.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from cmm.grammar.values import ANYTHING, NOTHING, Values, of_type, only
 
 
 def type_values(at: Context) -> Values:
+    """`type`, one or a list; `nullable` adds null."""
     words = at.schema["type"]
     found = of_type("null") if at.schema.get("nullable") is True else NOTHING
     for word in words if isinstance(words, list) else [words]:
@@ -35,6 +36,7 @@ def type_values(at: Context) -> Values:
 
 
 def enum_values(at: Context) -> Values:
+    """`enum`: the values of a list."""
     values = at.schema["enum"]
     if not isinstance(values, list):
         raise InvalidInput("enum needs a list of values", place=at.below("enum"))
@@ -55,6 +57,7 @@ def enum_values(at: Context) -> Values:
 
 
 def const_values(at: Context) -> Values:
+    """`const`: one value."""
     return constant(at.schema["const"])
 
 
@@ -82,6 +85,7 @@ def constant(value: Any) -> Values:
 
 
 def bounded(at: Context) -> Values:
+    """`minimum`, `maximum` and their exclusive forms."""
     low = _bound(at, "minimum", "exclusiveMinimum", max)
     high = _bound(at, "maximum", "exclusiveMaximum", min)
     return only(numbers=tuple(filter(None, [Numbers(low=low) & Numbers(high=high)])))
@@ -102,6 +106,7 @@ def _bound(
 
 
 def multiples(at: Context) -> Values:
+    """`multipleOf`."""
     step = at.number("multipleOf")
     if step <= 0:
         raise InvalidInput("multipleOf is a number above 0", place=at.below("multipleOf"))
@@ -109,12 +114,14 @@ def multiples(at: Context) -> Values:
 
 
 def of_length(at: Context) -> Values:
+    """`minLength` and `maxLength`."""
     least, most = at.count("minLength", 0), at.count("maxLength")
     strings = Strings(least=least or 0, most=most)
     return only(strings=() if strings.surely_empty() else (strings,))
 
 
 def of_pattern(at: Context) -> Values:
+    """`pattern`: strings in which it is found."""
     return only(strings=(Strings(content=content_of(at.schema["pattern"], at.below("pattern"))),))
 
 
@@ -128,6 +135,7 @@ NUMBER_FORMATS = {
 
 
 def of_format(at: Context) -> Values:
+    """`format` of strings and of numbers; an unknown one is an annotation."""
     name = at.schema["format"]
     if name in NUMBER_FORMATS:
         return only(numbers=(NUMBER_FORMATS[name],))

@@ -48,6 +48,7 @@ def _cases(at: Context) -> list[Case]:
 
 
 def unevaluated_properties(at: Context) -> Values:
+    """What keys must meet of which no schema that the value passes has spoken."""
     others, found = at.expression("unevaluatedProperties"), NOTHING
     for values, seen in _cases(at):
         rules = seen.rules(others)
@@ -56,6 +57,7 @@ def unevaluated_properties(at: Context) -> Values:
 
 
 def unevaluated_items(at: Context) -> Values:
+    """What items must meet of which no schema that the value passes has spoken."""
     others, found = at.expression("unevaluatedItems"), NOTHING
     for values, seen in _cases(at):
         items = Arrays((TRUE,) * seen.prefix, some_of([others, *seen.contains]))
