@@ -124,7 +124,7 @@ def test_no_regex_for_what_nests_in_itself(name):
         (
             {"extends": {}},
             Unsupported,
-            '/extends: the keyword "unev',
+            '/extends: the keyword "extends',
         ),
         ({"properties": {"a/b": {"pattern": r"(a)\1"}}}, Unsupported, "/properties/a~1b/pattern: "),
         (
