@@ -29,6 +29,7 @@ from cmm.grammar.members import Members
 from cmm.grammar.nodes import (
     NEVER,
     Counted,
+    Distinct,
     Literal,
     Node,
     Reference,
@@ -161,7 +162,8 @@ class Lowering:
     def object(self, objects: Objects) -> Node:
         """The node of one set of objects."""
         classes = list(self.other_keys(objects))
-        return object_of(Members(objects, self.all_named(objects), classes, self.value).node())
+        members = Members(objects, self.all_named(objects), classes, self.value)
+        return Distinct(members.node()) if members.distinct else object_of(members.node())
 
     def value(self, expression: Expression) -> Node | None:
         """The node of a member's value; None where there is none."""

@@ -104,13 +104,44 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Tick:
+    """Exactly this text, whose first byte counts in the frame around it."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """An object of these members, no key of which may come twice.
+
+    Each member begins with a comma, as in `Joined`, and the colon behind its key is a `Tick`: by
+    that the automaton knows where a key has ended.
+    """
+
+    members: Node
+
+
+@dataclass(frozen=True)
 class Reference:
     """A rule of the grammar, by name; its texts must begin with a bracket and end with its pair."""
 
     name: str
 
 
-Node = Literal | Chars | Sequence | Choice | Repeat | Joined | Spelled | Text | Counted | Reference
+Node = (
+    Literal
+    | Chars
+    | Sequence
+    | Choice
+    | Repeat
+    | Joined
+    | Spelled
+    | Text
+    | Tick
+    | Counted
+    | Distinct
+    | Reference
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +176,7 @@ def digest(grammar: Grammar) -> str:
     known: dict[int, str] = {}
 
     def of(node: object) -> str:
-        if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted):
+        if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted | Distinct):
             return repr(node)
         if id(node) not in known:
             parts = [getattr(node, item.name) for item in fields(node)]

@@ -13,6 +13,7 @@ from cmm.grammar.nodes import (
     Chars,
     Choice,
     Counted,
+    Distinct,
     Grammar,
     Joined,
     Literal,
@@ -22,6 +23,7 @@ from cmm.grammar.nodes import (
     Sequence,
     Spelled,
     Text,
+    Tick,
 )
 
 # JSON's string: anything but quote, backslash and control characters, or an escape; an escaped
@@ -65,8 +67,10 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
         if named and node is known:
             return name
     match node:
-        case Literal(text):
+        case Literal(text) | Tick(text):
             return json.dumps(text, ensure_ascii=False)
+        case Distinct(members):
+            return f'"{{" distinct keys({_shown(members)}) "}}"'
         case Chars(ranges):
             return "[" + "".join(_shown_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):
@@ -125,8 +129,13 @@ def show_regex(grammar: Grammar) -> str:
 
 def _regex(node: Node) -> str:
     match node:
-        case Literal(text):
+        case Literal(text) | Tick(text):
             return re.escape(text)
+        case Distinct():
+            raise Unsupported(
+                "no regular expression says that no key may come twice",
+                advice="print the grammar or the automaton",
+            )
         case Chars(ranges):
             return "[" + "".join(_regex_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):
