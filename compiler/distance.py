@@ -150,7 +150,9 @@ class _Edges:
 
 def _into_key(state: State, automaton: ByteAutomaton) -> int:
     """One more token on the way into a key: what is written of it may be a key that is taken."""
-    return int(bool(state.stack) and bool(automaton.keyed[state.stack[0]]))
+    if not state.stack:
+        return 0
+    return int(automaton.keyed[state.stack[0]])
 
 
 def _bounded_frames(automaton: ByteAutomaton) -> list[int]:

@@ -47,6 +47,9 @@ def build_nfa(grammar: Grammar) -> Nfa:
     for callee in builder.callees:  # grows while it is read: a frame may call further ones
         if isinstance(callee, _Object):
             nfa.distinct.add(len(nfa.starts))
+        if isinstance(callee, _Array) and callee.unique:
+            nfa.distinct.add(len(nfa.starts))
+            nfa.unique.add(len(nfa.starts))
         builder.add_frame(partial(builder.callee_entry, callee), builder.opening(callee))
     return nfa
 
@@ -57,6 +60,7 @@ class _Array:
 
     item: Node
     may_be_empty: bool
+    unique: bool
 
 
 @dataclass(frozen=True)
@@ -177,9 +181,9 @@ class _Builder:
                 bounds = _bounds(least, most)
                 frame = TEXT_FRAME if content == ANY else self.frame(Text(content, key))
                 return self.nfa.call(frame, after, bounds)
-            case Counted(item, least, most):
+            case Counted(item, least, most, unique):
                 bounds = _bounds(max(least - 1, 0), None if most is None else most - 1)
-                return self.nfa.call(self.frame(_Array(item, least == 0)), after, bounds)
+                return self.nfa.call(self.frame(_Array(item, least == 0, unique)), after, bounds)
             case Tick(text):
                 first, *rest = [(byte, byte) for byte in text.encode()]
                 return self.nfa.path([first], self.nfa.path(rest, after), gain=1)

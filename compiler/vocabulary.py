@@ -79,7 +79,8 @@ class Vocabulary:
         """How many double quotes each token has."""
         until = np.concatenate([[0], np.cumsum(self.tokens.data == 0x22)])
         ends = np.concatenate([[0], self.tokens.ends])
-        return np.diff(until[ends]).astype(np.int32)
+        counts: npt.NDArray[np.int32] = np.diff(until[ends]).astype(np.int32)
+        return counts
 
     @property
     def size(self) -> int:

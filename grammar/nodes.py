@@ -96,11 +96,15 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """An array of `least` to `most` items, counted beside the automaton and not unrolled."""
+    """An array of `least` to `most` items, counted beside the automaton and not unrolled.
+
+    The items of a `unique` one are strings that all differ.
+    """
 
     item: Node
     least: int = 0
     most: int | None = None
+    unique: bool = False
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
         case Text(content, _, least, most):
             name = "string" if content == ANY else f"string({_content_name(content)})"
             return name if (least, most) == (0, None) else f"{name}{_count(least, most)}"
-        case Counted(item, least, most):
-            return f"array({_shown(item)}){_count(least, most)}"
+        case Counted(item, least, most, unique):
+            return f"{'unique ' * unique}array({_shown(item)}){_count(least, most)}"
         case Reference(name):
             return name
 
@@ -131,9 +131,9 @@ def _regex(node: Node) -> str:
     match node:
         case Literal(text) | Tick(text):
             return re.escape(text)
-        case Distinct():
+        case Distinct() | Counted():
             raise Unsupported(
-                "no regular expression says that no key may come twice",
+                "no regular expression says that nothing may come twice",
                 advice="print the grammar or the automaton",
             )
         case Chars(ranges):
@@ -152,7 +152,7 @@ def _regex(node: Node) -> str:
             return _units(body, separator)
         case Text(content, _, 0, None) if content == ANY:
             return STRING_REGEX
-        case Counted(item, least, most):
+        case Counted(item, least, most, False):
             inner = _regex(item)
             more = _count(max(least - 1, 0), None if most is None else most - 1)
             some = f"{inner}(?:, {inner}){more}"

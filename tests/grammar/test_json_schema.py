@@ -96,10 +96,27 @@ LANGUAGES = {
         ['{"b": 1, "b": 2}', '{"a": 1, "b": 2, "a": 3}', '{"a": {"x": 1, "x": 1}}', '{"x": 1, "y": 2, "x": 3}',
          '{"b": 1, "\\u0062": 2}', '{"é": 1, "\\u00e9": 2}', '{"": 1, "": 2}'],
     ),
+    "unique strings": (
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True, "minItems": 1, "maxItems": 3},
+        ['["a"]', '["a", "b"]', '["a", "ab", "b"]'],
+        ["[]", '["a", "a"]', '["a", "b", "a"]', r'["a", "\u0061"]', '["a", "b", "c", "d"]', '[""]'],
+    ),
+    "unique strings in arrays": (
+        {"items": {"items": {"type": "string", "pattern": "^a"}, "type": "array", "uniqueItems": True}, "type": "array"},
+        ['[["a", "ab"], ["a"]]', "[[], []]"],
+        ['[["a", "a"]]', '[["b"]]', '[["a"], ["ab", "ab"]]'],
+    ),
     "free array": ({"type": "array"}, ["[]", '[1, [2, {"a": [[]]}]]'], ["{}", "[1,2]", "[[]"]),
     "anything": ({}, ['"a"', "1.5", "null", "[]", "{}", '[{"a": [1]}]'], ["", "nul", "[}"]),
 }  # fmt: skip
-ENDLESS = {"free object", "free array", "anything", "keys given twice"}
+ENDLESS = {
+    "free object",
+    "free array",
+    "anything",
+    "keys given twice",
+    "unique strings",
+    "unique strings in arrays",
+}
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
