@@ -3,7 +3,7 @@
 A state is a control state and the stack of where to return to:
 
     {"name": "greet", "arguments": {"name": "Jo|
-    control: inside a string        stack: (before "}}", any number of items, ())
+    control: inside a string        stack: (before "}}", …)
 
 Entering a string pushes the state that follows it, its closing quote pops it. Automata without
 recursion have stacks of bounded depth; free JSON nests as deep as its text does.
@@ -11,6 +11,8 @@ recursion have stacks of bounded depth; free JSON nests as deep as its text does
 
 from __future__ import annotations
 
+import json
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +24,7 @@ from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, ENTERED, GAIN, INSIDE
 from cmm.compiler.fold import TEXT_BODY, fold
 from cmm.compiler.frozen import FrozenArrays
 from cmm.compiler.minimise import minimise
-from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, UNBOUNDED, Bounds
+from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, UNBOUNDED, Bounds, FrameId
 from cmm.compiler.thompson import build_nfa
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
@@ -42,20 +44,25 @@ __all__ = [
 DEAD, POP, CALL = -1, -2, -3  # moves below zero: no way, return, and calls numbered downward
 
 Int32s = npt.NDArray[np.int32]
-Stack = tuple[int, int, int, "Stack"] | tuple[()]  # (return to, its room, its due, what is below)
+Keys = frozenset[str] | None  # of the members that an object has so far; None: it may repeat them
+# (return to, and there: room, due, keys; what is below)
+Stack = tuple[int, int, int, Keys, "Stack"] | tuple[()]
 
 
 class State(NamedTuple):
     """Where an automaton stands: hashable, comparable, and all that the next step depends on.
 
     `room` is how many characters or items the current string or array may still get (FAR: any
-    number), `due` how many it must get.
+    number), `due` how many it must get. `keys` are those that the current object has, and `text`
+    what is read of a string, if the automaton has objects whose keys must differ.
     """
 
     control: int
     stack: Stack = ()
     room: int = FAR
     due: int = 0
+    keys: Keys = None
+    text: bytes | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +80,7 @@ class ByteAutomaton(FrozenArrays):
     gains: npt.NDArray[np.bool_]  # (states, classes) does the move count for one
     calls: Int32s  # (calls, 4) the state entered, the state returned to, room, due
     need: Int32s  # (states,) the fewest counts to the end of the frame
+    keyed: npt.NDArray[np.bool_]  # (states,) has a key just ended, of an object of distinct keys
     frame: Int32s  # (states,) what belongs together: the string, the root, rules
     final: npt.NDArray[np.bool_]  # (states,) may the text end here, if nothing is left to return to
     start: int
@@ -98,21 +106,54 @@ class ByteAutomaton(FrozenArrays):
     def _classes(self) -> list[int]:
         return self.classes.tolist()  # type: ignore[no-any-return]
 
+    @cached_property
+    def _keyed(self) -> list[bool]:
+        return self.keyed.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def tracks(self) -> bool:
+        """Are there objects whose keys must differ?"""
+        return bool(self.keyed.any())
+
+    @cached_property
+    def _distinct(self) -> list[bool]:
+        """Of each call: does it enter an object whose keys must differ?"""
+        frames = np.unique(self.frame[self.keyed])
+        return np.isin(self.frame[self.calls[:, 0]], frames).tolist()  # type: ignore[no-any-return]
+
     def step(self, state: State, byte: int) -> State | None:
         """The state after one byte, None where the byte is not allowed."""
-        control, stack, room, due = state
+        following = self._step(state, byte)
+        if following is None or not self.tracks:
+            return following
+        text, ended = _read_string(state.text, byte)
+        following = following._replace(text=text)
+        if ended is None or following.keys is None or not self._keyed[following.control]:
+            return following
+        key = json.loads(b'"%b"' % ended)
+        return None if key in following.keys else following._replace(keys=following.keys | {key})
+
+    def key_is_taken(self, state: State) -> bool:
+        """Would a key that ended here be one that its object has already?"""
+        if state.text is None or not self.tracks:
+            return False
+        return self._step(state, 0x22) is not None and self.step(state, 0x22) is None
+
+    def _step(self, state: State, byte: int) -> State | None:
+        control, stack, room, due, keys, _ = state
         kind = self._classes[byte]
         move = self._rows[control][kind]
         if move >= 0:
             if self._gains[control][kind]:
                 room, due = counted(room, due, 1)
-            return State(move, stack, room, due) if room >= self._need[move] else None
+            return State(move, stack, room, due, keys) if room >= self._need[move] else None
         if move <= CALL:
             entered, back, inner_room, inner_due = self._calls[CALL - move]
-            return State(entered, (back, room, due, stack), inner_room, inner_due)
+            inner: Keys = frozenset() if self._distinct[CALL - move] else None
+            return State(entered, (back, room, due, keys, stack), inner_room, inner_due, inner)
         if move == POP and stack and not due:
-            back, room, due, stack = stack
-            return State(back, stack, room, due)
+            back, room, due, keys, stack = stack
+            return State(back, stack, room, due, keys)
         return None
 
     def walk(self, state: State, data: bytes) -> tuple[State, int]:
@@ -139,6 +180,20 @@ class ByteAutomaton(FrozenArrays):
         return bytes(byte for byte in range(256) if self.step(state, byte) is not None)
 
 
+def _read_string(text: bytes | None, byte: int) -> tuple[bytes | None, bytes | None]:
+    """What is read of a string after one more byte of JSON, and the string if it ends with it.
+
+    >>> _read_string(None, ord('"')), _read_string(b"a", ord('"'))
+    ((b'', None), (None, b'a'))
+    """
+    if text is None:
+        return (b"" if byte == 0x22 else None), None
+    escapes = len(text) - len(text.rstrip(b"\\"))
+    if byte == 0x22 and escapes % 2 == 0:
+        return None, text
+    return text + bytes([byte]), None
+
+
 def counted(room: int, due: int, count: int) -> tuple[int, int]:
     """Room and due after a count; what is unbounded stays so.
 
@@ -158,10 +213,10 @@ def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> Byt
     dfa = fold(minimise(determinise(nfa, budget)))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")
-    return _table(dfa)
+    return _table(dfa, nfa.distinct)
 
 
-def _table(dfa: Dfa) -> ByteAutomaton:
+def _table(dfa: Dfa, distinct: Set[FrameId]) -> ByteAutomaton:
     cuts = sorted({0} | {byte for edges in dfa.edges for low, high, *_ in edges
                          for byte in (low, high + 1)})  # fmt: skip
     class_at = {cut: i for i, cut in enumerate(cuts)}
@@ -196,6 +251,7 @@ def _table(dfa: Dfa) -> ByteAutomaton:
         gains=gains,
         calls=rows,
         need=_needs(moves, gains, rows, np.array(dfa.final)),
+        keyed=np.isin(dfa.frame, sorted(distinct)) & gains.any(axis=1),
         frame=np.array(dfa.frame, np.int32),
         final=np.array([f and not r for f, r in zip(dfa.final, returns, strict=True)]),
         start=dfa.starts[ROOT_FRAME],

@@ -161,6 +161,8 @@ class _Construction:
                 calls[called, bounds].append(target if back is None else (target, back))
         while clashing := self.clash(moves, calls):
             for called, bounds in clashing:
+                if called in self.nfa.unique:
+                    raise Unsupported("uniqueItems beside another array that begins alike")
                 start = self.nfa.starts[called]
                 if bounds != UNBOUNDED:
                     start = self.nfa.unrolled(called, bounds)

@@ -15,7 +15,8 @@ from cmm.compiler.nfa import FAR
 from cmm.compiler.rows import Rows
 
 Int32s = npt.NDArray[np.int32]
-NOWHERE: Mapping[int, Sequence[State]] = MappingProxyType({})
+Continued = Mapping[int, Sequence[tuple[State, int]]]  # state -> states after it, and extra tokens
+NOWHERE: Continued = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +41,10 @@ class Distances:
 
     def of(self, state: State) -> int:
         """Tokens from a state to acceptance."""
-        control, stack, _, due = state
+        control, stack, _, due, _, _ = state
         in_text = control < len(self.to_body)
         if in_text and stack:
-            back, _, back_due, below = stack
+            back, _, back_due, _, below = stack
             body = int(self.to_body[control]) + self._strides(control, due)
             beyond = 1 + self._level(back, back_due) if back_due else int(self.after_text[back])
             plain = body + beyond
@@ -53,7 +54,7 @@ class Distances:
         else:
             total = self._level(control, due)
         while stack:
-            back, _, due, stack = stack
+            back, _, due, _, stack = stack
             total += self._level(back, due)
         return min(total, FAR)
 
@@ -106,14 +107,14 @@ def _stride(text: Rows, automaton: ByteAutomaton) -> int:
     return next((n - 1 for n in range(1, FAR) if n not in lengths), 0) or 1
 
 
-def _continuations(automaton: ByteAutomaton, exits: ExitTrie) -> Mapping[int, Sequence[State]]:
+def _continuations(automaton: ByteAutomaton, exits: ExitTrie) -> Continued:
     """For each state that strings return to, the states that their last token can reach there."""
     calls = automaton.calls.tolist()
     # a constrained string may have become a free one before its end, and then returns as that does
     shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
     backs = {back for entered, back, *_ in calls if entered == TEXT_BODY or shared}
     return {
-        back: [state for _, state in exits.reached(automaton, State(back))]
+        back: [(s, _into_key(s, automaton)) for _, s in exits.reached(automaton, State(back))]
         for back in sorted(backs)
     }
 
@@ -140,10 +141,18 @@ class _Edges:
             rows.targets.state(target, automaton, start)
             for target in range(len(rows.targets.control))
         ]
+        self.into_key = np.array([_into_key(s, automaton) for s in self.states], np.int32)
 
     def values(self, distances: Distances) -> Int32s:
         """The distance of every target."""
-        return np.array([distances.of(state) for state in self.states], np.int32)
+        return np.array([distances.of(state) for state in self.states], np.int32) + self.into_key
+
+
+def _into_key(state: State, automaton: ByteAutomaton) -> int:
+    """One more token on the way into a key: what is written of it may be a key that is taken."""
+    if not state.stack:
+        return 0
+    return int(automaton.keyed[state.stack[0]])
 
 
 def _bounded_frames(automaton: ByteAutomaton) -> list[int]:
@@ -154,15 +163,14 @@ def _bounded_frames(automaton: ByteAutomaton) -> list[int]:
     })  # fmt: skip
 
 
-def _relax(
-    distances: Distances, edges: _Edges, continued: Mapping[int, Sequence[State]] = NOWHERE
-) -> None:
+def _relax(distances: Distances, edges: _Edges, continued: Continued = NOWHERE) -> None:
     to_end, after_text = distances.to_end, distances.after_text
     before = None
     while before is None or not np.array_equal(before, to_end):
         before = to_end.copy()
         for back, states in continued.items():
-            after_text[back] = 1 + min(map(distances.of, states), default=FAR)
+            nearest = (distances.of(state) + extra for state, extra in states)
+            after_text[back] = 1 + min(nearest, default=FAR)
         np.minimum.at(to_end, edges.origin, edges.values(distances)[edges.target] + 1)
 
 
@@ -186,6 +194,7 @@ def _in_bytes(automaton: ByteAutomaton) -> tuple[Int32s, Int32s]:
         _measure_rounds(automaton, found, rounds)
         further = np.maximum(due - automaton.need[entered], 0).astype(np.int64)
         through = found[entered] + further * rounds[entered] + found[back] + 1
+        through = through + automaton.keyed[back]  # a character more, if the key is taken
         values = np.minimum(through, FAR).astype(np.int32)[CALL - move[called]]
         np.minimum.at(found, state[called], values)
         if np.array_equal(before, found):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.artifact import Arrays, arrays_under
-from cmm.compiler.automaton import ByteAutomaton, Stack, State, counted
+from cmm.compiler.automaton import ByteAutomaton, State, counted
 from cmm.compiler.frozen import FrozenArrays
 from cmm.compiler.trie import Trie, ranges
 
@@ -49,14 +49,14 @@ class Targets(FrozenArrays):
         ), inverse.reshape(-1).astype(np.int32)
 
     def state(self, target: int, automaton: ByteAutomaton, origin: State) -> State:
-        """The state that a token leads to from a state."""
+        """The state that a token leads to from a state, keys of objects left out of account."""
         room, due = counted(origin.room, origin.due, int(self.spent[target]))
-        stack: Stack = origin.stack
+        stack, keys = origin.stack, origin.keys
         for i in range(int(self.level_starts[target]), int(self.level_starts[target + 1])):
             _, back, inner_room, inner_due = automaton.calls[self.level_calls[i]].tolist()
-            stack = (back, room, due, stack)
+            stack, keys = (back, room, due, keys, stack), None
             room, due = counted(inner_room, inner_due, int(self.level_spent[i]))
-        return State(int(self.control[target]), stack, room, due)
+        return State(int(self.control[target]), stack, room, due, keys)
 
     def cost(self, automaton: ByteAutomaton) -> Int32s:
         """The room that each target takes in the frame of origin, with what it must still get."""

@@ -11,6 +11,7 @@ is worked out for each caller, when it is first asked for.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -86,6 +87,22 @@ class TokenTable:
         return lru_cache(STATES_KEPT)(self._find_allowed)
 
     def _find_allowed(self, state: State) -> Int32s:
+        row = self._row(state)
+        return self._without_repeats(state, row) if _keys_of(state) else row
+
+    def _without_repeats(self, state: State, row: Int32s) -> Int32s:
+        """The row without tokens that complete a key which its object has already."""
+        least = 1 if state.text is not None else 2  # quotes of a token that ends a key
+        asked = np.flatnonzero(self.vocabulary.quotes[row] >= least)
+        kept = np.ones(len(row), np.bool_)
+        for place in asked.tolist():
+            data = self.vocabulary.tokens[int(row[place])]
+            kept[place] = self.automaton.walk(state, data)[1] == len(data)
+        row = row[kept]
+        row.flags.writeable = False
+        return row
+
+    def _row(self, state: State) -> Int32s:
         rows, i = self._place(state.control)
         low, high = rows.starts[i], rows.starts[i + 1]
         nodes = tuple(node for node, _ in self._reached(state))
@@ -111,8 +128,21 @@ class TokenTable:
         allowed = self.allowed(state)
         found = np.full(len(allowed), FAR, np.int32)
         for tokens, following in self._following(state):
-            found[np.searchsorted(allowed, tokens)] = self.distance(following)
+            if len(allowed):
+                place = np.minimum(np.searchsorted(allowed, tokens), len(allowed) - 1)
+                found[place[allowed[place] == tokens]] = self.distance(following)
+        for token in self._completing_taken_keys(state):
+            found[allowed == token] += 1
         return found
+
+    def _completing_taken_keys(self, state: State) -> Iterator[TokenId]:
+        """Tokens after which a key may not end yet, because its object has it already."""
+        if state.text is None:
+            return
+        for key in _keys_of(state):
+            written = quoted_bytes(key)
+            if written.startswith(state.text):
+                yield from self.vocabulary.trie.tokens_of(written[len(state.text) :]).tolist()
 
     def _following(self, state: State) -> Iterator[tuple[Int32s, State]]:
         """The allowed tokens in groups that lead to one state."""
@@ -136,8 +166,8 @@ class TokenTable:
         """What follows in the caller for tokens that leave the frame."""
         if not state.stack:
             return []
-        back, room, due, stack = state.stack
-        caller = State(back, stack, room, due)
+        back, room, due, keys, stack = state.stack
+        caller = State(back, stack, room, due, keys)
         return list(self._exits(state.control).reached(self.automaton, caller))
 
     def _boughs(
@@ -196,7 +226,8 @@ class TokenTable:
         rows, i = self._place(state.control)
         low, high = rows.starts[i], rows.starts[i + 1]
         at = low + np.searchsorted(rows.tokens[low:high], token)
-        if at < high and rows.tokens[at] == token and state.room == FAR:
+        simple = state.room == FAR and not self.automaton.tracks
+        if at < high and rows.tokens[at] == token and simple:
             return rows.targets.state(int(rows.target[at]), self.automaton, state)
         data = self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else b""
         following, read = self.automaton.walk(state, data)
@@ -210,7 +241,7 @@ class TokenTable:
 
     def distance(self, state: State) -> int:
         """The fewest tokens to acceptance (see Distances for where it is an upper bound)."""
-        return self.distances.of(state)
+        return self.distances.of(state) + self.automaton.key_is_taken(state)
 
     def accepts(self, text: str | bytes) -> bool:
         """Is the text in the language, whatever its tokens?"""
@@ -276,6 +307,20 @@ class TokenTable:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"
             ) from None
+
+
+def _keys_of(state: State) -> frozenset[str]:
+    """The keys of all objects that are open."""
+    found, stack = state.keys or frozenset(), state.stack
+    while stack:
+        _, _, _, keys, stack = stack
+        found |= keys or frozenset()
+    return found
+
+
+def quoted_bytes(key: str) -> bytes:
+    """A key as it is usually written, without its quotes."""
+    return json.dumps(key, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
 
 
 def build_table(

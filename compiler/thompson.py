@@ -10,11 +10,12 @@ from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, Bounds, FrameId, Nfa
 from cmm.compiler.strings import content_entry, text_entry
 from cmm.grammar.content import ANY, lengths
 from cmm.grammar.errors import Unsupported
-from cmm.grammar.json_values import COMMA, items_of
+from cmm.grammar.json_values import COMMA, items_of, object_of
 from cmm.grammar.nodes import (
     Chars,
     Choice,
     Counted,
+    Distinct,
     Grammar,
     Joined,
     Literal,
@@ -24,6 +25,7 @@ from cmm.grammar.nodes import (
     Sequence,
     Spelled,
     Text,
+    Tick,
     optional,
     sequence,
 )
@@ -43,6 +45,11 @@ def build_nfa(grammar: Grammar) -> Nfa:
     [(_, _, nfa.body, _)] = nfa.moves[nfa.starts[TEXT_FRAME]]
     builder.add_frame(lambda end: builder.entry(grammar.root, end), -1)
     for callee in builder.callees:  # grows while it is read: a frame may call further ones
+        if isinstance(callee, _Object):
+            nfa.distinct.add(len(nfa.starts))
+        if isinstance(callee, _Array) and callee.unique:
+            nfa.distinct.add(len(nfa.starts))
+            nfa.unique.add(len(nfa.starts))
         builder.add_frame(partial(builder.callee_entry, callee), builder.opening(callee))
     return nfa
 
@@ -53,9 +60,18 @@ class _Array:
 
     item: Node
     may_be_empty: bool
+    unique: bool
 
 
-Callee = str | Text | _Array  # a rule's name, a string without its lengths, a counted array
+@dataclass(frozen=True)
+class _Object:
+    """The frame of objects whose keys differ."""
+
+    members: Node
+
+
+# A rule's name, a string without its lengths, a counted array, an object of distinct keys.
+Callee = str | Text | _Array | _Object
 
 
 def _first_byte(node: Node) -> int:
@@ -68,6 +84,8 @@ def _first_byte(node: Node) -> int:
             return _first_byte(options[0])
         case Counted():
             return ord("[")
+        case Distinct():
+            return ord("{")
         case _:
             raise ValueError(f"a rule begins with a bracket: {node}")
 
@@ -98,12 +116,15 @@ class _Builder:
                 return text_entry(self.nfa, callee, end)
             case _Array():
                 return self.array_entry(callee, end)
+            case _Object(members):
+                return self.entry(object_of(members), end)
 
     def opening(self, callee: Callee) -> int:
         """The byte that a frame begins with."""
         if isinstance(callee, str):
             return _first_byte(self.rules[callee])
-        return ord('"') if isinstance(callee, Text) else ord("[")
+        first = {Text: '"', _Array: "[", _Object: "{"}
+        return ord(first[type(callee)])
 
     def array_entry(self, array: _Array, end: int) -> int:
         """The items of a counted array, each comma counting."""
@@ -160,10 +181,15 @@ class _Builder:
                 bounds = _bounds(least, most)
                 frame = TEXT_FRAME if content == ANY else self.frame(Text(content, key))
                 return self.nfa.call(frame, after, bounds)
-            case Counted(item, least, most):
+            case Counted(item, least, most, unique):
                 bounds = _bounds(max(least - 1, 0), None if most is None else most - 1)
-                return self.nfa.call(self.frame(_Array(item, least == 0)), after, bounds)
-            case Reference(name) if isinstance(self.rules[name], Counted):
+                return self.nfa.call(self.frame(_Array(item, least == 0, unique)), after, bounds)
+            case Tick(text):
+                first, *rest = [(byte, byte) for byte in text.encode()]
+                return self.nfa.path([first], self.nfa.path(rest, after), gain=1)
+            case Distinct(members):
+                return self.nfa.call(self.frame(_Object(members)), after)
+            case Reference(name) if isinstance(self.rules[name], Counted | Distinct):
                 return self.entry(self.rules[name], after)  # which is a frame already
             case Reference(name):
                 return self.nfa.call(self.frame(name), after)

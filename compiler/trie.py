@@ -52,6 +52,21 @@ class Trie(FrozenArrays):
         above = np.repeat(np.arange(len(children), dtype=np.int32), children)
         return np.concatenate([np.zeros(1, np.int32), above])
 
+    def tokens_of(self, data: bytes) -> Int32s:
+        """The tokens that are exactly these bytes.
+
+        >>> build_trie([b"b", b"a", b"ab"]).tokens_of(b"ab").tolist()
+        [2]
+        """
+        node = 0
+        for byte in data:
+            first, last = int(self.first_child[node]), int(self.first_child[node + 1])
+            node = first + int(np.searchsorted(self.byte[first:last], byte))
+            if node >= last or self.byte[node] != byte:
+                return self.order[:0]
+        low = int(self.low[node])
+        return self.order[low : low + int(self.ending[node])]
+
     def levels(self) -> list[slice]:
         """The nodes of each depth below the root."""
         bounds = np.searchsorted(self.depth, np.arange(1, int(self.depth[-1]) + 2)).tolist()

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,14 @@ class Vocabulary:
     text_rows: Rows
     boughs: Boughs
     digest: str
+
+    @cached_property
+    def quotes(self) -> npt.NDArray[np.int32]:
+        """How many double quotes each token has."""
+        until = np.concatenate([[0], np.cumsum(self.tokens.data == 0x22)])
+        ends = np.concatenate([[0], self.tokens.ends])
+        counts: npt.NDArray[np.int32] = np.diff(until[ends]).astype(np.int32)
+        return counts
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cmm.grammar.nodes import Choice, Counted, Joined, Node, Reference, Repeat, Sequence
+from cmm.grammar.nodes import Choice, Counted, Distinct, Joined, Node, Reference, Repeat, Sequence
 
 
 def inline(root: Node, rules: Mapping[str, Node]) -> tuple[Node, dict[str, Node]]:
@@ -53,7 +53,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return options
         case Repeat(body) | Joined(body):
             return (body,)
-        case Counted(item):
+        case Counted(item) | Distinct(item):
             return (item,)
         case _:
             return ()
@@ -88,5 +88,7 @@ def _with_parts(node: Node, parts: tuple[Node, ...]) -> Node:
             return replace(node, body=parts[0])
         case Counted():
             return replace(node, item=parts[0])
+        case Distinct():
+            return Distinct(parts[0])
         case _:
             raise TypeError(f"has no parts: {node}")

@@ -191,7 +191,7 @@ GROUPS = (
     Group(("minItems", "maxItems"), _item_count, "counted beside the automaton"),
     Group(("contains", "minContains", "maxContains"), _contains,
           "refused where the counts need too many states"),
-    Group(("uniqueItems",), _unique, "for items of finitely many values"),
+    Group(("uniqueItems",), _unique, "for items that are strings without an end, or of few values"),
     Group(("properties", "patternProperties", "additionalProperties"), _properties,
           "keys in the order of the schema, others after them"),
     Group(("required",), _required, "keys without `properties` stand in this order"),

@@ -29,6 +29,7 @@ from cmm.grammar.members import Members
 from cmm.grammar.nodes import (
     NEVER,
     Counted,
+    Distinct,
     Literal,
     Node,
     Reference,
@@ -101,11 +102,31 @@ class Lowering:
 
     def array(self, arrays: Arrays) -> Node:
         """The node of one set of arrays."""
+        if arrays.unique and self.are_endless_strings(arrays):
+            return Counted(self.node(arrays.rest), arrays.least, arrays.most, unique=True)
         if self.is_counted(arrays):
             if not self.evaluator.can_be(arrays.rest):
                 return Literal("[]") if arrays.least == 0 else NEVER
             return Counted(self.node(arrays.rest), arrays.least, arrays.most)
         return items_of(self.items(arrays))
+
+    def are_endless_strings(self, arrays: Arrays) -> bool:
+        """Are all items strings that can always go on? Then one that is there already can be left.
+
+        Anything else, begun like an item that is there, may have no other end.
+        """
+        values = self.evaluator.values(arrays.rest)
+        others = Values(strings=values.strings) != values or arrays.prefix or arrays.contains
+        return (
+            not others
+            and all(
+                strings.values is None
+                and strings.most is None
+                and all(end is None for end in strings.content.longest())
+                for strings in values.strings
+            )
+            and bool(values.strings)
+        )
 
     def is_counted(self, arrays: Arrays) -> bool:
         """Are there bounds on the number of items, and all items alike?"""
@@ -161,7 +182,8 @@ class Lowering:
     def object(self, objects: Objects) -> Node:
         """The node of one set of objects."""
         classes = list(self.other_keys(objects))
-        return object_of(Members(objects, self.all_named(objects), classes, self.value).node())
+        members = Members(objects, self.all_named(objects), classes, self.value)
+        return Distinct(members.node()) if members.distinct else object_of(members.node())
 
     def value(self, expression: Expression) -> Node | None:
         """The node of a member's value; None where there is none."""

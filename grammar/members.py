@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 from cmm.grammar.content import Content
@@ -64,6 +65,17 @@ class Members:
             after = self.before(name, expression, after)
         return after[0, everything]
 
+    @cached_property
+    def distinct(self) -> bool:
+        """May there be members that are not named, whose keys must be seen to differ?
+
+        That cannot be seen to where a begun key has only a few ends: if all of them were taken,
+        there would be no way on.
+        """
+        contents = [content for content, e in self.classes if self.value(e) is not None]
+        endless = all(end is None for content in contents for end in content.longest())
+        return bool(contents) and endless
+
     def uncounted(self) -> Node:
         """The members where neither their number nor any demand matters."""
         parts: list[Node] = []
@@ -81,7 +93,7 @@ class Members:
     def unit(self, name: str, expression: Expression) -> Node:
         """One named member; NEVER where it can have no value."""
         value = self.value(expression)
-        return NEVER if value is None else member(quoted(name), value)
+        return NEVER if value is None else member(quoted(name), value, distinct=self.distinct)
 
     def other(self, met: Demands) -> Node:
         """Any one member whose key is not named and that meets some demands."""
@@ -95,7 +107,8 @@ class Members:
                 if not content.is_empty:
                     value = self.value(all_of([expression, *(wanted for _, wanted in demands)]))
                 if value is not None:
-                    units.append(member(Text(content, key=True), value))
+                    key = Text(content, key=True)
+                    units.append(member(key, value, distinct=self.distinct))
             self.others[met] = choice(units) if units else NEVER
         return self.others[met]
 

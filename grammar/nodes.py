@@ -96,11 +96,33 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """An array of `least` to `most` items, counted beside the automaton and not unrolled."""
+    """An array of `least` to `most` items, counted beside the automaton and not unrolled.
+
+    The items of a `unique` one are strings that all differ.
+    """
 
     item: Node
     least: int = 0
     most: int | None = None
+    unique: bool = False
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Exactly this text, whose first byte counts in the frame around it."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """An object of these members, no key of which may come twice.
+
+    Each member begins with a comma, as in `Joined`, and the colon behind its key is a `Tick`: by
+    that the automaton knows where a key has ended.
+    """
+
+    members: Node
 
 
 @dataclass(frozen=True)
@@ -110,7 +132,20 @@ class Reference:
     name: str
 
 
-Node = Literal | Chars | Sequence | Choice | Repeat | Joined | Spelled | Text | Counted | Reference
+Node = (
+    Literal
+    | Chars
+    | Sequence
+    | Choice
+    | Repeat
+    | Joined
+    | Spelled
+    | Text
+    | Tick
+    | Counted
+    | Distinct
+    | Reference
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +180,7 @@ def digest(grammar: Grammar) -> str:
     known: dict[int, str] = {}
 
     def of(node: object) -> str:
-        if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted):
+        if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted | Distinct):
             return repr(node)
         if id(node) not in known:
             parts = [getattr(node, item.name) for item in fields(node)]

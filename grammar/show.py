@@ -13,6 +13,7 @@ from cmm.grammar.nodes import (
     Chars,
     Choice,
     Counted,
+    Distinct,
     Grammar,
     Joined,
     Literal,
@@ -22,6 +23,7 @@ from cmm.grammar.nodes import (
     Sequence,
     Spelled,
     Text,
+    Tick,
 )
 
 # JSON's string: anything but quote, backslash and control characters, or an escape; an escaped
@@ -65,8 +67,10 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
         if named and node is known:
             return name
     match node:
-        case Literal(text):
+        case Literal(text) | Tick(text):
             return json.dumps(text, ensure_ascii=False)
+        case Distinct(members):
+            return f'"{{" distinct keys({_shown(members)}) "}}"'
         case Chars(ranges):
             return "[" + "".join(_shown_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):
@@ -84,8 +88,8 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
         case Text(content, _, least, most):
             name = "string" if content == ANY else f"string({_content_name(content)})"
             return name if (least, most) == (0, None) else f"{name}{_count(least, most)}"
-        case Counted(item, least, most):
-            return f"array({_shown(item)}){_count(least, most)}"
+        case Counted(item, least, most, unique):
+            return f"{'unique ' * unique}array({_shown(item)}){_count(least, most)}"
         case Reference(name):
             return name
 
@@ -125,8 +129,13 @@ def show_regex(grammar: Grammar) -> str:
 
 def _regex(node: Node) -> str:
     match node:
-        case Literal(text):
+        case Literal(text) | Tick(text):
             return re.escape(text)
+        case Distinct() | Counted():
+            raise Unsupported(
+                "no regular expression says that nothing may come twice",
+                advice="print the grammar or the automaton",
+            )
         case Chars(ranges):
             return "[" + "".join(_regex_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):
@@ -143,7 +152,7 @@ def _regex(node: Node) -> str:
             return _units(body, separator)
         case Text(content, _, 0, None) if content == ANY:
             return STRING_REGEX
-        case Counted(item, least, most):
+        case Counted(item, least, most, False):
             inner = _regex(item)
             more = _count(max(least - 1, 0), None if most is None else most - 1)
             some = f"{inner}(?:, {inner}){more}"
