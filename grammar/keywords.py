@@ -195,7 +195,7 @@ GROUPS = (
     Group(("properties", "patternProperties", "additionalProperties"), _properties,
           "keys in the order of the schema, others after them"),
     Group(("required",), _required, "keys without `properties` stand in this order"),
-    Group(("minProperties", "maxProperties"), _property_count, "each member counts as written"),
+    Group(("minProperties", "maxProperties"), _property_count),
     Group(("propertyNames",), _property_names, "also holds for the names in `properties`"),
     Group(("dependentRequired", "dependentSchemas", "dependencies"), _dependencies,
           "`dependencies` (draft 7) is both of the others"),
