@@ -132,7 +132,8 @@ class TokenTable:
                 place = np.minimum(np.searchsorted(allowed, tokens), len(allowed) - 1)
                 found[place[allowed[place] == tokens]] = self.distance(following)
         for token in self._completing_taken_keys(state):
-            found[allowed == token] += 1
+            if token in allowed:
+                found[allowed == token] = self.distance(self.next(state, token))
         return found
 
     def _completing_taken_keys(self, state: State) -> Iterator[TokenId]:
@@ -241,7 +242,11 @@ class TokenTable:
 
     def distance(self, state: State) -> int:
         """The fewest tokens to acceptance (see Distances for where it is an upper bound)."""
-        return self.distances.of(state) + self.automaton.key_is_taken(state)
+        if not self.automaton.key_is_taken(state):
+            return self.distances.of(state)
+        if state.control < self.automaton.text_states:
+            return self.distances.of(state) + 1  # a character more
+        return 1 + int(self.distances_after(state).min())
 
     def accepts(self, text: str | bytes) -> bool:
         """Is the text in the language, whatever its tokens?"""

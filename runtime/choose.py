@@ -55,7 +55,8 @@ def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Tok
     best = int(allowed[int(np.argmax(logits))])  # argmax takes the first of equals
     if table.distance(table.next(state, best)) < left:
         return best
-    near = table.distances_after(state) < left
-    if not near.any():
-        raise AssertionError(f"no token leads from {state} to the end within {left} tokens")
+    # At least one token is near enough, but for keys that must differ: there a distance may be one
+    # too low, and the call ends with the nearest tokens, past the limit rather than cut.
+    distances = table.distances_after(state)
+    near = distances < max(left, int(distances.min()) + 1)
     return int(allowed[int(np.argmax(np.where(near, logits, -np.inf)))])

@@ -46,7 +46,8 @@ class Row:
 
     def is_done(self, table: Table, max_tokens: int) -> bool:
         """Is the call complete?"""
-        return len(self.answer) >= max_tokens or not len(table.allowed(self.state))
+        at_limit = len(self.answer) >= max_tokens and table.is_final(self.state)
+        return at_limit or not len(table.allowed(self.state))
 
 
 class Engine:

@@ -19,7 +19,9 @@ def decode_slowly(
     check_limit(table, max_tokens)
     answer: list[TokenId] = []
     state = table.start
-    while len(answer) < max_tokens and len(allowed := table.allowed(state)):
+    while len(allowed := table.allowed(state)):
+        if len(answer) >= max_tokens and table.is_final(state):
+            break
         logits = logits_of([*prompt, *answer])[allowed]
         token = choose_token(table, state, logits, max_tokens - len(answer))
         answer.append(token)

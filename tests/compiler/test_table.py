@@ -162,6 +162,11 @@ OPEN = {
         {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "minProperties": 1},
         {"not": {"const": "abc"}},
         {"type": "object", "minProperties": 2, "maxProperties": 3},
+        {
+            "properties": {"a": {"type": "null"}, "ab": {"type": "null"}},
+            "required": ["a", "ab"],
+            "type": "object",
+        },
         {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 2},
         {"type": "object", "additionalProperties": {"type": "object"}},
     ],
