@@ -46,8 +46,6 @@ from cmm.grammar.objects import KeyRules, Objects
 from cmm.grammar.strings import Strings
 from cmm.grammar.values import ANYTHING, Values
 
-MOST_VALUES = 20_000  # strings of a set that are written out one by one
-
 
 @dataclass
 class Lowering:
@@ -102,7 +100,7 @@ class Lowering:
 
     def array(self, arrays: Arrays) -> Node:
         """The node of one set of arrays."""
-        if arrays.unique and self.are_endless_strings(arrays):
+        if must_differ(arrays) and self.are_endless_strings(arrays):
             return Counted(self.node(arrays.rest), arrays.least, arrays.most, unique=True)
         if self.is_counted(arrays):
             if not self.evaluator.can_be(arrays.rest):
@@ -116,17 +114,15 @@ class Lowering:
         Anything else, begun like an item that is there, may have no other end.
         """
         values = self.evaluator.values(arrays.rest)
-        others = Values(strings=values.strings) != values or arrays.prefix or arrays.contains
-        return (
-            not others
-            and all(
-                strings.values is None
-                and strings.most is None
-                and all(end is None for end in strings.content.longest())
-                for strings in values.strings
-            )
-            and bool(values.strings)
+        if Values(strings=values.strings) != values or arrays.prefix or arrays.contains:
+            return False
+        endless = (
+            strings.values is None
+            and strings.most is None
+            and all(end is None for end in strings.content.longest())
+            for strings in values.strings
         )
+        return bool(values.strings) and all(endless)
 
     def is_counted(self, arrays: Arrays) -> bool:
         """Are there bounds on the number of items, and all items alike?"""
@@ -141,7 +137,7 @@ class Lowering:
         units = [self.unit(item) for item in arrays.prefix]
         rest = self.unit(arrays.rest)
         least, most = arrays.least, arrays.most
-        if arrays.unique and (most is None or most > 1):
+        if must_differ(arrays):
             return self.unique_items(arrays)
         if most is not None and most <= len(units):
             units, rest = units[:most], NEVER
@@ -234,6 +230,11 @@ def _key_classes(keys: Content, rules: Sequence[KeyRules]) -> Iterator[tuple[Con
         known = by_demand.get(expression)
         by_demand[expression] = content if known is None else known | content
     yield from ((content, expression) for expression, content in by_demand.items())
+
+
+def must_differ(arrays: Arrays) -> bool:
+    """May there be two items, which must not be the same?"""
+    return arrays.unique and (arrays.most is None or arrays.most > 1)
 
 
 def number_node(numbers: Numbers) -> Node:

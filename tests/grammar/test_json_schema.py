@@ -101,6 +101,11 @@ LANGUAGES = {
         ['["a"]', '["a", "b"]', '["a", "ab", "b"]'],
         ["[]", '["a", "a"]', '["a", "b", "a"]', r'["a", "\u0061"]', '["a", "b", "c", "d"]', '[""]'],
     ),
+    "no unique strings": (
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "maxItems": 0},
+        ["[]"],
+        ['["a"]', '[""]', '["a", "b"]'],
+    ),
     "unique strings in arrays": (
         {"items": {"items": {"type": "string", "pattern": "^a"}, "type": "array", "uniqueItems": True}, "type": "array"},
         ['[["a", "ab"], ["a"]]', "[[], []]"],
