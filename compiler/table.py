@@ -195,6 +195,8 @@ class TokenTable:
         return lru_cache(None)(self._find_exits)
 
     def _find_exits(self, control: int) -> ExitTrie:
+        if control == TEXT_BODY:
+            return self.vocabulary.body_exits
         rows, i = self._place(control)
         return exits_of(rows.exits, i, self.vocabulary.tokens)
 
@@ -311,6 +313,5 @@ def build_table(
     automaton = build_automaton(grammar, budget)
     first, last = automaton.text_states, len(automaton.final)
     rows = lift(automaton, vocabulary.trie, first, last, vocabulary.boughs)
-    exits = exits_of(vocabulary.text_rows.exits, TEXT_BODY, vocabulary.tokens)
-    distances = measure(automaton, vocabulary.text_rows, rows, exits)
+    distances = measure(automaton, vocabulary.text_distances, rows, vocabulary.body_exits)
     return TokenTable(vocabulary, automaton, rows, distances)

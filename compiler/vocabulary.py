@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import DEAD, POP, TEXT_BODY, ByteAutomaton, build_automaton
+from cmm.compiler.distance import TextDistances, measure_text
+from cmm.compiler.exits import ExitTrie, exits_of
 from cmm.compiler.lift import lift
 from cmm.compiler.rows import Boughs, Rows
 from cmm.compiler.trie import Trie, build_trie
@@ -86,6 +88,16 @@ class Vocabulary:
         """The tokens with at least so many double quotes."""
         return np.flatnonzero(self._quotes >= least).astype(np.int32)
 
+    @cached_property
+    def body_exits(self) -> ExitTrie:
+        """The tokens that leave a string from its body."""
+        return exits_of(self.text_rows.exits, TEXT_BODY, self.tokens)
+
+    @cached_property
+    def text_distances(self) -> TextDistances:
+        """The fewest tokens from each state of a string to its body and to its end."""
+        return measure_text(text_automaton(), self.text_rows)
+
     @property
     def size(self) -> int:
         """How many ids there are, control tokens included."""
@@ -95,10 +107,16 @@ class Vocabulary:
 def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
     """The vocabulary of the given tokens; an empty one marks a control token."""
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
-    automaton = build_automaton(Grammar(Text()))
+    automaton = text_automaton()
     text_rows = lift(automaton, trie, 0, automaton.text_states)
     boughs = make_boughs(automaton, trie, text_rows)
     return Vocabulary(packed, trie, text_rows, boughs, packed.digest())
+
+
+@cache
+def text_automaton() -> ByteAutomaton:
+    """The automaton of any JSON string, whose states are the first ones in all others."""
+    return build_automaton(Grammar(Text()))
 
 
 def make_boughs(automaton: ByteAutomaton, trie: Trie, text_rows: Rows) -> Boughs:
