@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, TEXT_BODY, ByteAutomaton, State
+from cmm.compiler.boughs import Boughs
 from cmm.compiler.exits import ExitTrie
 from cmm.compiler.nfa import FAR
 from cmm.compiler.reached import Reached
 from cmm.compiler.rows import Rows
+from cmm.compiler.trie import Trie
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -162,17 +164,21 @@ def measure_text(automaton: ByteAutomaton, text: Rows) -> TextDistances:
     to_body[TEXT_BODY] = 0
     to_end[edges.leaving] = 1
     for found in (to_body, to_end):
-        _fall(found, edges, partial(_at, found, text.targets.control[edges.target]))
+        _fall(found, edges.origin, partial(_at, found, text.targets.control[edges.target]))
     return TextDistances(to_end, to_body, np.array([_stride(text)], np.int32))
 
 
 def measure(
-    automaton: ByteAutomaton, text: TextDistances, rows: Rows, body_exits: ExitTrie
+    automaton: ByteAutomaton,
+    text: TextDistances,
+    rows: Rows,
+    further: BoughEdges,
+    body_exits: ExitTrie,
 ) -> Distances:
     """Distances by relaxation: every state takes its nearest target, until nothing falls.
 
-    `rows` are those of all states but the string's; `body_exits` are the remainders of the tokens
-    that leave a string's body.
+    `rows` are those of all states but the string's, `further` the edges that they keep as boughs;
+    `body_exits` are the remainders of the tokens that leave a string's body.
     """
     base = automaton.text_states
     to_end = np.full(len(automaton.final), FAR, np.int32)
@@ -191,9 +197,10 @@ def measure(
 
     def values() -> Int32s:
         continued.fill(to_end, after_text)
-        return (targets.values(to_end, after_text) + reached.into_key)[edges.target]
+        stored = (targets.values(to_end, after_text) + reached.into_key)[edges.target]
+        return np.concatenate([stored, to_end[further.control]])
 
-    _fall(to_end, edges, values)
+    _fall(to_end, np.concatenate([edges.origin, further.origin]), values)
     for array in (to_end, after_text, in_bytes, rounds):
         array.flags.writeable = False
     return found
@@ -212,12 +219,12 @@ def _stride(text: Rows) -> int:
     return next((n - 1 for n in range(1, FAR) if n not in lengths), 0) or 1
 
 
-def _fall(found: Int32s, edges: _Edges, values: Callable[[], Int32s]) -> None:
+def _fall(found: Int32s, origin: Int32s, values: Callable[[], Int32s]) -> None:
     """Let every state take the least of its edges' values and one more, until nothing falls."""
     before = None
     while before is None or not np.array_equal(before, found):
         before = found.copy()
-        np.minimum.at(found, edges.origin, values() + 1)
+        np.minimum.at(found, origin, values() + 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,6 +249,38 @@ class _Edges:
         leaving = np.repeat(np.arange(len(rows.exits.starts) - 1), np.diff(rows.exits.starts))
         least = rows.exits.spent == automaton.need[leaving + base]
         return cls(origin[kept], target[kept], np.unique(leaving[rows.exits.exact & least]) + base)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoughEdges:
+    """The edges of rows that are kept as boughs of an automaton's own: states and next states."""
+
+    origin: Int32s
+    control: Int32s
+
+
+def bough_edges(
+    rows: Rows, wide: Sequence[Boughs], trie: Trie, automaton: ByteAutomaton
+) -> BoughEdges:
+    """The distinct edges below all boughs but those of the JSON string's body."""
+    origin = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.bough_starts))
+    origin += automaton.text_states
+    bounded = np.isin(automaton.frame, _bounded_frames(automaton))
+    known: dict[tuple[int, int], Int32s] = {}
+    found = [np.zeros((2, 0), np.int32)]
+    for k in np.flatnonzero(rows.bough_bases).tolist():
+        node, base = int(rows.bough_nodes[k]), wide[int(rows.bough_bases[k]) - 1]
+        key = node, int(rows.bough_bases[k])
+        if key not in known:
+            kinds = np.unique(base.target[trie.low[node] : trie.high[node]])
+            known[key] = kinds[kinds >= 0]
+        kinds = known[key]
+        control = base.targets.control[kinds]
+        before = rows.targets.spent[rows.bough_targets[k]] - base.spent[node]
+        cost = before + base.targets.spent[kinds] + automaton.need[control]
+        kept = (cost == automaton.need[origin[k]]) | ~bounded[origin[k]]
+        found.append(np.stack([np.full(kept.sum(), origin[k]), control[kept]]))
+    return BoughEdges(*np.concatenate(found, axis=1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

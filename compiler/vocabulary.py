@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmm.compiler.automaton import DEAD, POP, TEXT_BODY, ByteAutomaton, build_automaton
+from cmm.compiler.automaton import TEXT_BODY, ByteAutomaton, build_automaton
+from cmm.compiler.boughs import Boughs, make_boughs
 from cmm.compiler.distance import TextDistances, measure_text
 from cmm.compiler.exits import ExitTrie, exits_of
 from cmm.compiler.lift import lift
-from cmm.compiler.rows import Boughs, Rows
+from cmm.compiler.rows import Rows
 from cmm.compiler.trie import Trie, build_trie
 from cmm.grammar.errors import InvalidInput, Unsupported
 from cmm.grammar.files import parse_json
@@ -109,7 +110,7 @@ def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
     automaton = text_automaton()
     text_rows = lift(automaton, trie, 0, automaton.text_states)
-    boughs = make_boughs(automaton, trie, text_rows)
+    boughs = make_boughs(automaton, trie, TEXT_BODY)
     return Vocabulary(packed, trie, text_rows, boughs, packed.digest())
 
 
@@ -117,32 +118,6 @@ def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
 def text_automaton() -> ByteAutomaton:
     """The automaton of any JSON string, whose states are the first ones in all others."""
     return build_automaton(Grammar(Text()))
-
-
-def make_boughs(automaton: ByteAutomaton, trie: Trie, text_rows: Rows) -> Boughs:
-    """How the trie is read from within a string's body."""
-    nodes = len(trie.byte)
-    control = np.full(nodes, DEAD, np.int32)
-    spent = np.zeros(nodes, np.int32)
-    left = np.zeros(nodes, np.bool_)
-    control[0] = TEXT_BODY
-    for level in trie.levels():
-        above = trie.parent[level]
-        before = np.maximum(control[above], 0)
-        kinds = automaton.classes[trie.byte[level]]
-        move = np.where(control[above] >= 0, automaton.moves[before, kinds], DEAD)
-        control[level] = move
-        spent[level] = spent[above] + (automaton.gains[before, kinds] & (move >= 0))
-        left[level] = (move == POP) | left[above]
-    leaving = left.copy()
-    for level in reversed(trie.levels()):
-        np.logical_or.at(leaving, trie.parent[level], leaving[level])
-    target = np.full(len(trie.order), -1, np.int32)
-    place = np.empty(int(trie.order.max(initial=-1)) + 1, np.int64)
-    place[trie.order] = np.arange(len(trie.order))
-    body = slice(text_rows.starts[TEXT_BODY], text_rows.starts[TEXT_BODY + 1])
-    target[place[text_rows.tokens[body]]] = text_rows.target[body]
-    return Boughs(control.astype(np.int16), leaving, spent, target)
 
 
 def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:
