@@ -30,7 +30,7 @@ def main() -> None:
         for _ in range(options.runs):
             started = time.perf_counter()
             for group in groups:
-                caller.call_many(group)
+                list(caller.call_many(group))
             seconds.append((time.perf_counter() - started) / len(prompts))
         forwards = (caller.forwards - before) / options.runs / len(prompts)
         result[f"{name}_seconds_per_call"] = round(statistics.median(seconds), 3)
