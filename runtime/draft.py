@@ -32,8 +32,9 @@ SPELLINGS = 64  # more allowed tokens than that spell no single text
 # The chance that a guess of a kind is right, before any was tried; then as good as PRIOR tries.
 CHANCES = {
     "forced": 1.0, "text": 0.98, "function": 0.7, "number": 0.8, "quoted": 0.7, "word": 0.5,
-    "earlier": 0.5, "copy": 0.7, "end": 0.8,
+    "earlier": 0.5, "copy": 0.7, "end": 0.8, "listed": 0.6,
 }  # fmt: skip
+WHOLE = ("number", "function", "listed")  # guesses that are nothing in part
 PRIOR = 4.0
 FADING = 0.95
 
@@ -144,30 +145,30 @@ class Drafter:
         if not len(allowed):
             return None
         text = self._text(written)
-        free = len(allowed) > FREE
-        for kind, guess in self._in_string(clues, text) if free else self._in_literal(clues, text):
-            tokens = self._fitting(guess, state, whole=not free) if guess else []
-            tokens = tokens or (self._close(allowed, free) if not guess else [])
+        opened = text.count('"') % 2 == 1  # a quote within a string only spoils guesses
+        free = opened and len(allowed) > FREE
+        for kind, guess in in_string(clues, text, self._recent) if free else outside(clues, text):
+            tokens = self._fitting(guess, state, whole=kind in WHOLE)
+            if not guess:
+                tokens = self._close(allowed, opened)
             if tokens:
                 return Step(kind, tokens)
-        return None if free else self._forced_text(state) or self._end(allowed)
+        if free:
+            return None
+        tokens = self._forced_text(state) or self._close(allowed, opened)
+        return Step("text", tokens) if tokens else None
 
-    def _end(self, allowed: npt.NDArray[np.int32]) -> Step | None:
-        tokens = self._close(allowed, inside=False)
-        return Step("end", tokens) if tokens else None
-
-    def _forced_text(self, state: StateId) -> Step | None:
+    def _forced_text(self, state: StateId) -> list[TokenId]:
         """The text that must come, where tokens may cut it in several ways."""
         text, start = b"", state
         while 0 < len(allowed := self._table.allowed(state)) <= SPELLINGS:
-            tokens = [self._tokens[token] for token in allowed.tolist()]
-            longest = max(range(len(tokens)), key=lambda i: len(tokens[i]))
-            if not all(tokens[longest].startswith(token) for token in tokens):
+            tokens = {self._tokens[token]: token for token in allowed.tolist()}
+            longest, shortest = max(tokens, key=len), min(tokens, key=len)
+            if not all(longest.startswith(token) for token in tokens):
                 break
-            text += tokens[longest]
-            state = self._table.next(state, int(allowed[longest]))
-        first = self._fitting(text.decode("utf-8", "ignore"), start, whole=False) if text else []
-        return Step("text", first) if first else None
+            text += shortest  # the longest may go on where others could come
+            state = self._table.next(state, tokens[shortest])
+        return self._fitting(text.decode("utf-8", "ignore"), start, whole=False)
 
     def _text(self, tokens: Sequence[TokenId]) -> str:
         return b"".join(self._tokens[token] for token in tokens).decode("utf-8", "ignore")
@@ -190,39 +191,46 @@ class Drafter:
         found = closing[allowed[places] == closing]
         return [int(found[0])] if len(found) else []
 
-    def _in_literal(self, clues: Clues, text: str) -> Iterator[tuple[str, str]]:
-        """Guesses where few tokens are allowed: a function's name, a number, a word of a list."""
-        begun = re.search(r"-?[\d.]*$", text)
-        digits = begun.group() if begun else ""
-        used = Counter(NUMBER.findall(text[: len(text) - len(digits)]))
-        for number in clues.numbers:
-            used[number] -= 1
-            if used[number] < 0 and number.startswith(digits):
-                yield "number", number[len(digits) :]
-        word = text.rpartition('"')[2]
-        for kind, words in (("function", clues.functions), ("quoted", clues.quoted)):
-            yield from ((kind, w[len(word) :]) for w in words if w.startswith(word) and w != word)
 
-    def _in_string(self, clues: Clues, text: str) -> Iterator[tuple[str, str]]:
-        """Guesses inside a string; an empty one says that it ends here."""
-        begun = text.rpartition('"')[2]
-        for kind, values in (("quoted", clues.quoted), ("word", clues.words)):
-            if begun in values:
-                yield "end", ""
-            unused = [value for value in values if f'"{value}"' not in text]
-            yield from ((kind, v[len(begun) :]) for v in unused if v.startswith(begun))
-            if kind == "quoted":
-                yield from (("earlier", rest) for rest in self._as_before(text))
-        if begun and (found := re.search(rf"\b{re.escape(begun)}([^\"\n]*)", clues.text)):
-            rest = re.match(r"\W?\w*", found.group(1))
-            yield "copy", rest.group() if rest else ""
+def outside(clues: Clues, text: str) -> Iterator[tuple[str, str]]:
+    """Guesses outside of free strings: numbers, a function's name, a word of a list, a string."""
+    begun = re.search(r"-?[\d.]*$", text)
+    digits = begun.group() if begun else ""
+    used = Counter(NUMBER.findall(text[: len(text) - len(digits)]))
+    for number in clues.numbers:
+        used[number] -= 1
+        if used[number] < 0 and number.startswith(digits):
+            rest = number[len(digits) :]
+            yield from (("number", space + rest) for space in ("", " ") if rest or not space)
+    word = text.rpartition('"')[2]
+    for kind, words in (("function", clues.functions), ("listed", clues.quoted)):
+        yield from ((kind, w[len(word) :]) for w in words if w.startswith(word) and w != word)
+    if text.count('"') % 2 == 0:
+        for kind, guess in in_string(clues, text + ' "', ()):
+            yield from ((kind, mark + guess) for mark in (' "', '"') if guess)
 
-    def _as_before(self, text: str) -> Iterator[str]:
-        """How earlier answers went on after the same characters, up to the next mark."""
-        for earlier in self._recent:
-            place = earlier.rfind(text[-FAMILIAR:])
-            if len(text) >= FAMILIAR and place >= 0:
-                yield earlier[place + FAMILIAR :].partition('"')[0]
+
+def in_string(clues: Clues, text: str, recent: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Guesses inside a string; an empty one says that it ends here."""
+    begun = text.rpartition('"')[2]
+    for kind, values in (("quoted", clues.quoted), ("word", clues.words)):
+        if begun in values:
+            yield "end", ""
+        unused = [value for value in values if f'"{value}"' not in text]
+        yield from ((kind, v[len(begun) :]) for v in unused if v.startswith(begun))
+        if kind == "quoted":
+            yield from (("earlier", rest) for rest in as_before(text, recent))
+    if begun and (found := re.search(rf"\b{re.escape(begun)}([^\"\n]*)", clues.text)):
+        rest = re.match(r"\W?\w*", found.group(1))
+        yield "copy", rest.group() if rest else ""
+
+
+def as_before(text: str, recent: Iterable[str]) -> Iterator[str]:
+    """How earlier answers went on after the same characters, up to the next mark."""
+    for earlier in recent:
+        place = earlier.rfind(text[-FAMILIAR:])
+        if len(text) >= FAMILIAR and place >= 0:
+            yield earlier[place + FAMILIAR :].partition('"')[0]
 
 
 def closings() -> Iterator[str]:

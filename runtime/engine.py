@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from cmm.runtime.choose import (
     TokenId,
     check_limit,
     choose_token,
+    first_and_margin,
     forced_token,
 )
 from cmm.runtime.draft import Clues, Drafter, Step
@@ -216,17 +218,16 @@ class Engine:
 
     def _choose(self, state: StateId, numbers: Tensor, left: int) -> Choice:
         """The choice among the allowed tokens, found without them if the likeliest of all is one."""
-        smallest, _ = numbers.aminmax()
-        (best, second), places = numbers.float().topk(2)
-        if not torch.isfinite(torch.stack([smallest.float(), best])).all():
+        whole = numbers.float().numpy()
+        token = int(whole.argmax())
+        if not math.isfinite(whole[token]) or not math.isfinite(numbers.sum()):
             raise CmmError("the model computed a logit that is not a finite number")
-        if best - second >= self._close:
-            token = int(places[0])
-            try:
-                following = self._table.next(state, token)
-            except KeyError:
-                following = None
-            if following is not None and self._table.distance(following) < left:
-                return Choice(token, float(best - second))
-        allowed = self._table.allowed(state)
-        return choose_token(self._table, state, numbers.float().numpy()[allowed], left)
+        try:
+            following = self._table.next(state, token)
+        except KeyError:
+            following = None
+        if following is not None and self._table.distance(following) < left:
+            _, margin = first_and_margin(whole)
+            if margin >= self._close:
+                return Choice(token, margin)
+        return choose_token(self._table, state, whole[self._table.allowed(state)], left)
