@@ -15,7 +15,9 @@ from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.choose import TokenId
 from cmm.runtime.draft import Drafter, rank_functions, read_clues
 from cmm.runtime.engine import Engine, Request
+from cmm.runtime.machine import default_batch_size
 from cmm.runtime.model import Model, load_model
+from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import PromptConfig, config_for
 from cmm.runtime.prompts import build_frame
 from cmm.runtime.resolve import find_model
@@ -45,6 +47,8 @@ class Caller:
 
     `functions` are function schemas or the path of a file of them; `model` is what `--model`
     takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
+    `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
+    Neither it nor `drafts` nor `prefix_cache` changes an answer.
     """
 
     def __init__(
@@ -55,6 +59,9 @@ class Caller:
         config: PromptConfig | None = None,
         max_tokens: int | None = None,
         call_format: CallFormat = HERMES,
+        batch_size: int | None = None,
+        drafts: bool = True,
+        prefix_cache: bool = True,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -69,14 +76,25 @@ class Caller:
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )
-        self._drafter = Drafter(
-            self.compiled.table, self.model.vocabulary.tokens, self.model.encoder.encode_text
-        )
         self._about = [(function.name, about(function)) for function in self.functions]
-        self._engine = Engine(
-            self.model.network, self.compiled.table, self._frame.head, drafter=self._drafter
-        )
+        self._engine = self._make_engine(batch_size, drafts, prefix_cache)
         self._slow_forwards = 0
+
+    def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
+        model, head, table = self.model, self._frame.head, self.compiled.table
+        longest = len(head) + self.max_tokens
+        return Engine(
+            model.network,
+            table,
+            head,
+            rows=batch_size or default_batch_size(model.network.config, longest),
+            drafter=Drafter(table, model.vocabulary.tokens, model.encoder.encode_text)
+            if drafts
+            else None,
+            prefix=PrefixFile(model.digest, model.network.dtype, head)
+            if prefix_cache and model.digest
+            else None,
+        )
 
     @property
     def forwards(self) -> int:

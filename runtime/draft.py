@@ -1,10 +1,10 @@
 """Drafts: how a call probably goes on. The model confirms them; a wrong one costs time alone.
 
-    request   Greet "john doe"                    names, the likeliest first   greet add now
-    written   {"name": "           -> greet, by the ranking of names
-              …"arguments": {      -> "who": "    forced by the table
-              …"who": "            -> john doe    the first quoted text that is not used yet
-              …"who": "john doe    -> "}}         the longest token of closing marks
+request   Greet "john doe"                    names, the likeliest first   greet add now
+written   {"name": "           -> greet, by the ranking of names
+          …"arguments": {      -> "who": "    forced by the table
+          …"who": "            -> john doe    the first quoted text that is not used yet
+          …"who": "john doe    -> "}}         the longest token of closing marks
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def read_clues(request: str, functions: Sequence[str] = ()) -> Clues:
     plain = QUOTED.sub(" ", request)
     names = NAMES.findall(plain)
     last = re.findall(r"\w+", plain)[-1:]
-    opening = names[:1] if plain.startswith(tuple(names[:1])) else []  # a capital for another reason
+    opening = names[:1] if plain.startswith(tuple(names[:1])) else []  # capital anyway
     words = [*names[len(opening) :], *last, *opening]
     return Clues(
         spelled(request),
@@ -146,7 +146,7 @@ class Drafter:
             return None
         text = self._text(written)
         opened = text.count('"') % 2 == 1  # a quote within a string only spoils guesses
-        free = opened and len(allowed) > FREE
+        free = opened and len(allowed) > min(FREE, len(self._tokens) // 2)
         for kind, guess in in_string(clues, text, self._recent) if free else outside(clues, text):
             tokens = self._fitting(guess, state, whole=kind in WHOLE)
             if not guess:

@@ -1,8 +1,8 @@
 """The fast decoder: all prompts together, each forward pass as many decisions as it can carry.
 
-    row 0   pending  draft              a pass reads both, and asks after each token where the
-    row 1   pending  draft draft draft  table leaves a choice. The draft is right as far as the
-    row 2   pending                     model chooses the same; the first other choice ends it.
+row 0   pending  draft              a pass reads both, and asks after each token where the
+row 1   pending  draft draft draft  table leaves a choice. The draft is right as far as the
+row 2   pending                     model chooses the same; the first other choice ends it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
-from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import (
     Choice,
+    Logits,
     StateId,
     Table,
     TokenId,
@@ -28,13 +28,15 @@ from cmm.runtime.choose import (
     forced_token,
 )
 from cmm.runtime.draft import Clues, Drafter, Step
+from cmm.runtime.logits import FEW, ask
 from cmm.runtime.pace import Pace
 from cmm.runtime.pack import HEAD, Chunk, Pack
+from cmm.runtime.prefix import PrefixFile
 
 # A lead below this may fall the other way with other tokens in the same pass: such decisions are
-# made again alone. Differences of leads seen between passes of any kind (docs/performance.md):
-# at most 1e-4 in float32.
-CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.75}
+# made again alone. The lead was seen to change by 0.25 at most in bfloat16, where logits are
+# multiples of 1/8, and by 1e-4 in float32 (docs/performance.md).
+CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.4}
 LONGEST = 64  # tokens of one draft
 
 
@@ -90,11 +92,13 @@ class Engine:
         *,
         rows: int = 32,
         drafter: Drafter | None = None,
+        prefix: PrefixFile | None = None,
     ) -> None:
         self._table = table
         self._head = list(head)
         self._rows = rows
         self._drafter = drafter
+        self._prefix = prefix
         self._pack = Pack(network)
         self._close = CLOSE.get(network.dtype, CLOSE[torch.bfloat16])
         self._pace = Pace()
@@ -129,8 +133,15 @@ class Engine:
                 self._pack.forget(row.index)
 
     def _prefill_head(self) -> None:
-        if self._head and not len(self._pack):
-            self._pack.feed([Chunk(HEAD, self._head, 0)])
+        if not self._head or len(self._pack):
+            return
+        state = self._prefix.load() if self._prefix else None
+        if state is not None:
+            self._pack.set_head(state, len(self._head))
+            return
+        self._pack.feed([Chunk(HEAD, self._head, 0)])
+        if self._prefix:
+            self._prefix.save(self._pack.head_state)
 
     def _admit(self, index: int, request: Request, max_tokens: int) -> Row:
         """A new row; what it must say first is read along with the prompt."""
@@ -172,11 +183,11 @@ class Engine:
         return self._drafter.propose(row.request.clues, row.answer, row.state, most, least)
 
     def _confirm(
-        self, row: Row, draft: Sequence[Step], chunk: Chunk, numbers: Tensor, max_tokens: int
+        self, row: Row, draft: Sequence[Step], chunk: Chunk, numbers: list[Logits], max_tokens: int
     ) -> None:
         """Decide with what a pass computed, and drop what was read of a wrong draft."""
         tokens = [token for step in draft for token in step.tokens]
-        asked = dict(zip(chunk.asked, numbers, strict=True))
+        asked = {one.place: found for one, found in zip(chunk.asked, numbers, strict=True)}
         right = self._decide_all(row, tokens, asked, max_tokens)
         row.read += len(chunk.tokens) - len(tokens) + right
         if right < len(tokens):
@@ -187,15 +198,18 @@ class Engine:
     def _chunk(self, row: Row, draft: Sequence[TokenId]) -> Chunk:
         """What is pending and the draft, with logits wherever the table leaves a choice."""
         pending = row.tokens[row.read :]
-        asked, state = [len(pending) - 1], row.state
+        state = row.state
+        asked = [ask(len(pending) - 1, self._table.allowed(state))]
         for place, token in enumerate(draft, len(pending)):
             state = self._table.next(state, token)
-            if len(self._table.allowed(state)) > 1 or place == len(pending) + len(draft) - 1:
-                asked.append(place)
+            allowed = self._table.allowed(state)
+            last = place == len(pending) + len(draft) - 1
+            if len(allowed) > 1 or (last and len(allowed)):
+                asked.append(ask(place, allowed))
         return Chunk(row.index, [*pending, *draft], len(self._head) + row.read, asked)
 
     def _decide_all(
-        self, row: Row, draft: Sequence[TokenId], asked: dict[int, Tensor], max_tokens: int
+        self, row: Row, draft: Sequence[TokenId], asked: dict[int, Logits], max_tokens: int
     ) -> int:
         """Decide as long as what was chosen is what was drafted; how much of the draft is right."""
         first, before, right = min(asked), len(row.answer), 0
@@ -208,26 +222,24 @@ class Engine:
             if right < len(chosen) or row.is_done(self._table, max_tokens):
                 return right
 
-    def _decide(self, row: Row, numbers: Tensor, max_tokens: int) -> Choice:
+    def _decide(self, row: Row, numbers: Logits, max_tokens: int) -> Choice:
         """One decision; a close one is made again, alone, so that it is the same in any batch."""
         left = max_tokens - len(row.answer)
         choice = self._choose(row.state, numbers, left)
         if choice.margin >= self._close:
             return choice
-        return self._choose(row.state, self._pack.feed_alone(row.tokens), left)
+        again = self._pack.feed_alone(row.tokens, self._table.allowed(row.state))
+        return self._choose(row.state, again, left)
 
-    def _choose(self, state: StateId, numbers: Tensor, left: int) -> Choice:
-        """The choice among the allowed tokens, found without them if the likeliest of all is one."""
-        whole = numbers.float().numpy()
-        token = int(whole.argmax())
-        if not math.isfinite(whole[token]) or not math.isfinite(numbers.sum()):
-            raise CmmError("the model computed a logit that is not a finite number")
-        try:
+    def _choose(self, state: StateId, numbers: Logits, left: int) -> Choice:
+        """The likeliest allowed token; where many are, it mostly is the likeliest of all."""
+        allowed = self._table.allowed(state)
+        if len(allowed) <= FEW:
+            return choose_token(self._table, state, numbers, left)
+        token, margin = first_and_margin(numbers)
+        clear = math.isfinite(numbers.sum()) and margin >= self._close
+        if clear and allowed[np.searchsorted(allowed[:-1], token)] == token:
             following = self._table.next(state, token)
-        except KeyError:
-            following = None
-        if following is not None and self._table.distance(following) < left:
-            _, margin = first_and_margin(whole)
-            if margin >= self._close:
+            if self._table.distance(following) < left:
                 return Choice(token, margin)
-        return choose_token(self._table, state, whole[self._table.allowed(state)], left)
+        return choose_token(self._table, state, numbers[allowed], left)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,8 +15,10 @@ from cmm.compiler import Vocabulary, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
+from cmm.runtime.machine import computes_bfloat16, usable_threads
 from cmm.runtime.pack import can_pack
 from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.prefix import model_digest
 from cmm.runtime.resolve import ModelPlace
 
 DTYPES = ("float32", "bfloat16")
@@ -32,6 +33,7 @@ class Model:
     template: Any  # the transformers tokenizer, for its chat template alone
     encoder: PlainEncoder
     vocabulary: Vocabulary
+    digest: str = ""  # of the weights' files; empty: unknown, so nothing is kept on disk
 
     @property
     def packs(self) -> bool:
@@ -51,11 +53,12 @@ class Model:
         return numbers
 
 
-def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
+def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | None = None) -> Model:
     """Load network and tokenizer of a folder; code that a folder may bring is never run."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     hush_transformers()
+    torch.set_num_threads(threads or usable_threads())
     folder = str(place.folder)
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
@@ -74,7 +77,8 @@ def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
     vocabulary = load_vocabulary(place.folder)
     check_width(network, vocabulary, place.name)
     encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")))
-    return Model(place.name, network.eval(), tokenizer, encoder, vocabulary)
+    digest = model_digest(place.folder)
+    return Model(place.name, network.eval(), tokenizer, encoder, vocabulary, digest)
 
 
 def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
@@ -94,8 +98,4 @@ def best_dtype() -> str:
         if forced not in DTYPES:
             raise CmmError(f"CMM_DTYPE is {forced!r}", advice=f"use {' or '.join(DTYPES)}")
         return forced
-    try:
-        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
-    except OSError:
-        flags = set()
-    return "bfloat16" if flags & {"avx512_bf16", "amx_bf16", "bf16"} else "float32"
+    return "bfloat16" if computes_bfloat16() else "float32"

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from cmm.runtime.choose import TokenId
+from cmm.runtime.choose import Logits, TokenId
+from cmm.runtime.logits import Ask, LogitHead, ask, chosen_from
 
 HEAD = -1  # the owner of the tokens that every row sees
 GONE = -2  # the owner of tokens that no row sees any more
@@ -27,21 +29,22 @@ ALONE = 0  # the owner in a pass of one row
 class Chunk:
     """Tokens that one row adds: whose they are, what they are, and the position of the first.
 
-    The logits after those tokens are wanted whose places in the chunk are in `asked`.
+    Logits are wanted after the tokens whose places in the chunk are in `asked`.
     """
 
     owner: int
     tokens: Sequence[TokenId]
     position: int
-    asked: Sequence[int] = ()
+    asked: Sequence[Ask] = ()
 
 
 class Pack:
     """A network and the KV cache of one packed sequence."""
 
     def __init__(self, network: Any) -> None:
-        self._network = network
-        self._cache: Any = empty_cache()
+        self._head_layer = LogitHead(network)
+        self._network = network.get_decoder() if self._head_layer.is_plain else network
+        self._cache: Any = cache_of([])
         names = inspect.signature(network.forward).parameters
         self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._owners = torch.empty(0, dtype=torch.long)  # (cached,)
@@ -52,8 +55,23 @@ class Pack:
     def __len__(self) -> int:
         return len(self._owners)
 
-    def feed(self, chunks: Sequence[Chunk]) -> list[Tensor]:
-        """One forward pass over all chunks; what each asked for, (asked, rows)."""
+    @property
+    def head_state(self) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values of the head, layer by layer."""
+        return [
+            (layer.keys[..., : self._head, :], layer.values[..., : self._head, :])
+            for layer in self._cache.layers
+        ]
+
+    def set_head(self, state: list[tuple[Tensor, Tensor]], tokens: int) -> None:
+        """Begin with a head that was read before."""
+        self._head = tokens
+        self._cache = cache_of(state)
+        self._owners = torch.full((tokens,), HEAD)
+        self._positions = torch.arange(tokens)
+
+    def feed(self, chunks: Sequence[Chunk]) -> list[list[Logits]]:
+        """One forward pass over all chunks; for each the logits that it asked for."""
         positions = torch.cat(
             [torch.arange(c.position, c.position + len(c.tokens)) for c in chunks]
         )
@@ -67,41 +85,45 @@ class Pack:
         mask = mine & (self._positions <= positions[:, None])
         return self._forward(self._cache, chunks, positions, mask)
 
-    def feed_alone(self, tokens: Sequence[TokenId]) -> Tensor:
-        """The logits after the head and these tokens, (rows,); nothing is kept.
+    def feed_alone(self, tokens: Sequence[TokenId], allowed: NDArray[np.int32]) -> Logits:
+        """The logits after the head and these tokens; nothing is kept.
 
         They do not depend on what else is decoded, nor on how the tokens came to be known.
         """
         count, head = len(tokens), self._head
-        chunk = Chunk(ALONE, tokens, head, (count - 1,))
+        chunk = Chunk(ALONE, tokens, head, [ask(count - 1, allowed)])
         mask = torch.ones(count, head + count, dtype=torch.bool).tril(head)
         positions = torch.arange(head, head + count)
-        return self._forward(self._copy_of_head(), [chunk], positions, mask)[0][0]
+        return self._forward(cache_of(self.head_state), [chunk], positions, mask)[0][0]
 
     @torch.inference_mode()
     def _forward(
         self, cache: Any, chunks: Sequence[Chunk], positions: Tensor, mask: Tensor
-    ) -> list[Tensor]:
+    ) -> list[list[Logits]]:
         """`mask` says who sees whom, (new, all)."""
         starts = np.cumsum([0, *(len(chunk.tokens) for chunk in chunks)])
-        asked = [int(start) + i for start, c in zip(starts, chunks, strict=False) for i in c.asked]
+        places = [
+            int(start) + one.place
+            for start, chunk in zip(starts, chunks, strict=False)
+            for one in chunk.asked
+        ]
+        plain = self._head_layer.is_plain
         output = self._network(
             input_ids=torch.tensor([[token for chunk in chunks for token in chunk.tokens]]),
             position_ids=positions[None],
             attention_mask=mask[None, None],
             use_cache=True,
-            logits_to_keep=torch.tensor(asked, dtype=torch.long),
             **{self._cache_name: cache},
+            **({} if plain else {"logits_to_keep": torch.tensor(places, dtype=torch.long)}),
         )
         self.forwards += 1
-        return list(output.logits[0].split([len(chunk.asked) for chunk in chunks]))
-
-    @torch.inference_mode()
-    def _copy_of_head(self) -> Any:
-        cache = empty_cache()
-        for i, layer in enumerate(self._cache.layers):
-            cache.update(layer.keys[..., : self._head, :], layer.values[..., : self._head, :], i)
-        return cache
+        asked = [one for chunk in chunks for one in chunk.asked]
+        if plain:
+            found = self._head_layer.logits(output.last_hidden_state[0, places], asked)
+        else:
+            found = chosen_from(output.logits[0], asked)
+        numbers = iter(found)
+        return [[next(numbers) for _ in chunk.asked] for chunk in chunks]
 
     def forget(self, owner: int, position: int = 0) -> None:
         """Drop the tokens of a row from a position on."""
@@ -121,11 +143,15 @@ class Pack:
         self._owners, self._positions = self._owners[places], self._positions[places]
 
 
-def empty_cache() -> Any:
-    """A cache of keys and values that grows with each pass."""
+@torch.inference_mode()
+def cache_of(state: Sequence[tuple[Tensor, Tensor]]) -> Any:
+    """A cache that begins with these keys and values, and grows with each pass."""
     from transformers import DynamicCache
 
-    return DynamicCache()
+    cache = DynamicCache()
+    for i, (keys, values) in enumerate(state):
+        cache.update(keys, values, i)
+    return cache
 
 
 def can_pack(config: Any) -> bool:

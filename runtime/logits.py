@@ -1,0 +1,68 @@
+"""Hidden states -> logits: of all tokens, or of the allowed ones alone where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cmm.runtime.choose import Logits
+
+FEW = 1024  # more rows than that are not gathered: reading all of them in order is as fast
+# What networks do to their logits afterwards; where a configuration has one of these, the network
+# computes the logits itself.
+CHANGES = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A place in a chunk after which logits are wanted: of these tokens (None: of all)."""
+
+    place: int
+    allowed: NDArray[np.int32] | None
+
+
+def ask(place: int, allowed: NDArray[np.int32]) -> Ask:
+    """Ask for the allowed tokens if they are few."""
+    return Ask(place, allowed if len(allowed) <= FEW else None)
+
+
+class LogitHead:
+    """The last layer of a network, which is where a third of a small model's weights are."""
+
+    def __init__(self, network: Any) -> None:
+        self._layer = network.get_output_embeddings()
+        config = network.config.get_text_config()
+        self.is_plain = type(self._layer) is torch.nn.Linear and not any(
+            getattr(config, name, None) for name in CHANGES
+        )
+
+    @torch.inference_mode()
+    def logits(self, hidden: Tensor, asked: Sequence[Ask]) -> list[Logits]:
+        """The logits for each of the hidden states, (asked, size)."""
+        wide = [i for i, one in enumerate(asked) if one.allowed is None]
+        whole = iter(self._layer(hidden[wide]).float() if wide else ())
+        found = [
+            next(whole) if one.allowed is None else self._some(hidden[i], one.allowed)
+            for i, one in enumerate(asked)
+        ]
+        return [numbers.numpy() for numbers in found]
+
+    def _some(self, hidden: Tensor, allowed: NDArray[np.int32]) -> Tensor:
+        rows = torch.from_numpy(allowed.astype(np.int64))
+        numbers: Tensor = self._layer.weight.index_select(0, rows).float() @ hidden.float()
+        return numbers if self._layer.bias is None else numbers + self._layer.bias[rows].float()
+
+
+def chosen_from(whole: Tensor, asked: Sequence[Ask]) -> list[Logits]:
+    """The same from logits that are there already, (asked, rows)."""
+    rows = [numbers.float().numpy() for numbers in whole]
+    return [
+        row if one.allowed is None else row[one.allowed]
+        for row, one in zip(rows, asked, strict=True)
+    ]
