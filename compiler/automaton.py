@@ -12,7 +12,7 @@ recursion have stacks of bounded depth; free JSON nests as deep as its text does
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -80,11 +80,12 @@ class ByteAutomaton(FrozenArrays):
     gains: npt.NDArray[np.bool_]  # (states, classes) does the move count for one
     calls: Int32s  # (calls, 4) the state entered, the state returned to, room, due
     need: Int32s  # (states,) the fewest counts to the end of the frame
-    keyed: npt.NDArray[np.bool_]  # (states,) has a key just ended, of an object of distinct keys
+    keyed: Int32s  # (states,) has a key just ended that must differ: a row of names, else -1
     frame: Int32s  # (states,) what belongs together: the string, the root, rules
     final: npt.NDArray[np.bool_]  # (states,) may the text end here, if nothing is left to return to
     start: int
     text_states: int  # the first states are those of the JSON string, in every automaton
+    names: tuple[frozenset[str], ...] = ()  # what such keys must differ from, besides each other
 
     @cached_property
     def _rows(self) -> list[list[int]]:
@@ -107,18 +108,18 @@ class ByteAutomaton(FrozenArrays):
         return self.classes.tolist()  # type: ignore[no-any-return]
 
     @cached_property
-    def _keyed(self) -> list[bool]:
+    def _keyed(self) -> list[int]:
         return self.keyed.tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def tracks(self) -> bool:
         """Are there objects whose keys must differ?"""
-        return bool(self.keyed.any())
+        return bool(self.names)
 
     @cached_property
     def _distinct(self) -> list[bool]:
         """Of each call: does it enter an object whose keys must differ?"""
-        frames = np.unique(self.frame[self.keyed])
+        frames = np.unique(self.frame[self.keyed >= 0])
         return np.isin(self.frame[self.calls[:, 0]], frames).tolist()  # type: ignore[no-any-return]
 
     def step(self, state: State, byte: int) -> State | None:
@@ -128,10 +129,16 @@ class ByteAutomaton(FrozenArrays):
             return following
         text, ended = _read_string(state.text, byte)
         following = following._replace(text=text)
-        if ended is None or following.keys is None or not self._keyed[following.control]:
+        if ended is None or self._keyed[following.control] < 0:
             return following
         key = json.loads(b'"%b"' % ended)
-        return None if key in following.keys else following._replace(keys=following.keys | {key})
+        if key in self.taken(following):
+            return None
+        return following._replace(keys=(following.keys or frozenset()) | {key})
+
+    def taken(self, state: State) -> frozenset[str]:
+        """What a key that ends in a state must differ from."""
+        return self.names[self._keyed[state.control]] | (state.keys or frozenset())
 
     def key_is_taken(self, state: State) -> bool:
         """Would a key that ended here be one that its object has already?"""
@@ -216,7 +223,7 @@ def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> Byt
     return _table(dfa, nfa.distinct)
 
 
-def _table(dfa: Dfa, distinct: Set[FrameId]) -> ByteAutomaton:
+def _table(dfa: Dfa, distinct: Mapping[FrameId, frozenset[str]]) -> ByteAutomaton:
     cuts = sorted({0} | {byte for edges in dfa.edges for low, high, *_ in edges
                          for byte in (low, high + 1)})  # fmt: skip
     class_at = {cut: i for i, cut in enumerate(cuts)}
@@ -245,17 +252,22 @@ def _table(dfa: Dfa, distinct: Set[FrameId]) -> ByteAutomaton:
             [(opening, _, entered, _)] = dfa.edges[dfa.starts[frame]]
             moves[state, class_at[opening]] = call(entered, back, bounds)
     rows = np.array(list(calls), np.int32).reshape(-1, 4)
+    ends_key = np.isin(dfa.frame, sorted(distinct)) & gains.any(axis=1)
+    numbers: dict[frozenset[str], int] = {}
+    keyed = [numbers.setdefault(distinct[frame], len(numbers)) if ends else -1
+             for frame, ends in zip(dfa.frame, ends_key.tolist(), strict=True)]  # fmt: skip
     return ByteAutomaton(
         classes=classes,
         moves=moves,
         gains=gains,
         calls=rows,
         need=_needs(moves, gains, rows, np.array(dfa.final)),
-        keyed=np.isin(dfa.frame, sorted(distinct)) & gains.any(axis=1),
+        keyed=np.array(keyed, np.int32),
         frame=np.array(dfa.frame, np.int32),
         final=np.array([f and not r for f, r in zip(dfa.final, returns, strict=True)]),
         start=dfa.starts[ROOT_FRAME],
         text_states=dfa.frame.count(TEXT_FRAME),
+        names=tuple(numbers),
     )
 
 

@@ -65,10 +65,8 @@ class _Construction:
         self.size = 0  # items of all states
 
     def run(self) -> Dfa:
-        for frame, start in enumerate(self.nfa.starts):
-            self.dfa.starts[frame] = self.number(frame, [start])
         done = 0
-        while done < len(self.items):
+        while self.start_frames() or done < len(self.items):
             if done > self.budget or self.size > self.budget * ITEMS_PER_STATE:
                 raise StateBudgetExceeded(
                     f"needs more than {self.budget} states", advice="raise --max-states"
@@ -76,6 +74,13 @@ class _Construction:
             self.expand(done)
             done += 1
         return self.dfa
+
+    def start_frames(self) -> bool:
+        """The first states of frames, also of those that came up while others were written out."""
+        new = range(len(self.dfa.starts), len(self.nfa.starts))
+        for frame in new:
+            self.dfa.starts[frame] = self.number(frame, [self.nfa.starts[frame]])
+        return bool(new)
 
     def number(self, frame: FrameId, items: Iterable[Item]) -> int:
         """The state of a set of items, new or known."""
@@ -104,13 +109,11 @@ class _Construction:
             state, back = here if isinstance(here, tuple) else (here, None)
             if back is not None and state in self.nfa.every_end:
                 reached = [back]
+            elif self.is_inside(here):
+                yield here
+                reached = []
             else:
-                if (
-                    self.nfa.moves[state]
-                    or self.nfa.calls[state]
-                    or state in self.nfa.every_end
-                    or state in self.nfa.inside
-                ):
+                if self.nfa.moves[state] or self.nfa.calls[state] or state in self.nfa.every_end:
                     yield here
                 reached = [t if back is None else (t, back) for t in self.nfa.empty[state]]
             for target in reached:
@@ -128,21 +131,29 @@ class _Construction:
         ]
         self.dfa.edges[number] = [
             (low, high, *self.target(frame, targets, gain))
-            for low, high, targets, gain in _split(moves)
+            for low, high, targets, gain in _split(moves, frame in self.nfa.distinct)
         ]
 
     def target(self, frame: FrameId, items: list[Item], gain: int) -> tuple[int, int]:
         """The state of a set of items; one in which only strings go on is left to their frame."""
         closed = [core for item in items for core in self.closure(item)]
         flags = GAIN if gain else 0
-        if all(_state(item) in self.nfa.inside for item in closed):
+        if all(map(self.is_inside, closed)):
             after = [self.after_inside(item) for item in closed]
             return self.number(frame, after), flags | INSIDE
         return self.number(frame, items), flags
 
+    def is_inside(self, item: Item) -> bool:
+        """Does any string go on here? That the string's own body is one is said of it elsewhere."""
+        return _state(item) in self.nfa.inside and item != self.nfa.body
+
     def after_inside(self, item: Item) -> Item:
-        after = self.nfa.inside[_state(item)]
-        return (after, item[1]) if isinstance(item, tuple) else after
+        """What follows the string in which an item goes on."""
+        state, back = item if isinstance(item, tuple) else (item, None)
+        after = self.nfa.inside[state]
+        if back is None:
+            return after
+        return back if after in self.nfa.every_end else (after, back)
 
     def resolved(self, items: frozenset[Item]) -> tuple[list[Step], dict[Called, list[Item]]]:
         """The byte moves and calls of the items, calls that clash with others followed inside."""
@@ -150,8 +161,10 @@ class _Construction:
         calls: dict[Called, list[Item]] = defaultdict(list)
         for item in items:
             state, back = item if isinstance(item, tuple) else (item, None)
-            if state in self.nfa.inside:
-                moves += self.followed(self.nfa.body, self.after_inside(item))
+            if self.is_inside(item):
+                after = self.after_inside(item)
+                for first in self.nfa.empty[self.nfa.body]:
+                    moves += self.followed(first, after)
             for low, high, target, gain in self.nfa.moves[state]:
                 # what is followed inside another frame is not counted in that one
                 moves.append(
@@ -163,12 +176,15 @@ class _Construction:
             for called, bounds in clashing:
                 if called in self.nfa.unique:
                     raise Unsupported("uniqueItems beside another array that begins alike")
-                start = self.nfa.starts[called]
-                if bounds != UNBOUNDED:
-                    start = self.nfa.unrolled(called, bounds)
+                start = self.followed_start(called, bounds)
                 for back in calls.pop((called, bounds)):
                     moves += self.followed(start, back)
         return moves, calls
+
+    def followed_start(self, called: FrameId, bounds: Bounds) -> int:
+        """Where a frame begins when it is followed in a caller, which counts nothing for it."""
+        plain = bounds == UNBOUNDED and called not in self.nfa.distinct
+        return self.nfa.starts[called] if plain else self.nfa.unrolled(called, bounds)
 
     def followed(self, state: int, back: Item) -> list[Step]:
         """The byte moves of a frame's state inside the caller: it begins with bytes, not calls."""
@@ -189,8 +205,11 @@ def _state(item: Item) -> int:
     return item[0] if isinstance(item, tuple) else item  # type: ignore[no-any-return]
 
 
-def _split(moves: list[Step]) -> Iterable[tuple[int, int, list[Item], int]]:
-    """Overlapping byte ranges as disjoint ones, each with all its targets and its gain."""
+def _split(moves: list[Step], distinct: bool) -> Iterable[tuple[int, int, list[Item], int]]:
+    """Overlapping byte ranges as disjoint ones, each with all its targets and its gain.
+
+    Among `distinct` keys a named one, which is not counted, is none of the others.
+    """
     if len(moves) == 1:
         low, high, target, gain = moves[0]
         yield low, high, [target], gain
@@ -200,5 +219,9 @@ def _split(moves: list[Step]) -> Iterable[tuple[int, int, list[Item], int]]:
         inside = [move for move in moves if move[0] <= low and after - 1 <= move[1]]
         if inside:
             if len({gain for *_, gain in inside}) > 1:
+                if distinct:
+                    inside = [move for move in inside if not move[3]]
+                    yield low, after - 1, [target for _, _, target, _ in inside], 0
+                    continue
                 raise Unsupported("something counted overlaps with something that is not")
             yield low, after - 1, [target for _, _, target, _ in inside], inside[0][3]

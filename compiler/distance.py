@@ -152,7 +152,7 @@ def _into_key(state: State, automaton: ByteAutomaton) -> int:
     """One more token on the way into a key: what is written of it may be a key that is taken."""
     if not state.stack:
         return 0
-    return int(automaton.keyed[state.stack[0]])
+    return int(automaton.keyed[state.stack[0]] >= 0)
 
 
 def _bounded_frames(automaton: ByteAutomaton) -> list[int]:
@@ -194,7 +194,7 @@ def _in_bytes(automaton: ByteAutomaton) -> tuple[Int32s, Int32s]:
         _measure_rounds(automaton, found, rounds)
         further = np.maximum(due - automaton.need[entered], 0).astype(np.int64)
         through = found[entered] + further * rounds[entered] + found[back] + 1
-        through = through + automaton.keyed[back]  # a character more, if the key is taken
+        through = through + (automaton.keyed[back] >= 0)  # a character more, if the key is taken
         values = np.minimum(through, FAR).astype(np.int32)[CALL - move[called]]
         np.minimum.at(found, state[called], values)
         if np.array_equal(before, found):

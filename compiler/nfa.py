@@ -42,7 +42,8 @@ class Nfa:
     ends: list[int] = field(default_factory=list)
     every_end: set[int] = field(default_factory=set)  # those and the ends of unrolled frames
     opening: list[int] = field(default_factory=list)  # the first byte of each frame, root: -1
-    distinct: set[FrameId] = field(default_factory=set)  # frames of objects whose keys differ
+    # frames of objects whose keys differ, from each other and from these
+    distinct: dict[FrameId, frozenset[str]] = field(default_factory=dict)
     unique: set[FrameId] = field(default_factory=set)  # frames of arrays whose items differ
     body: int = -1  # the state behind the opening quote of the string
     characters: dict[tuple[int, int, int, int], int] = field(default_factory=dict)

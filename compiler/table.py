@@ -11,7 +11,6 @@ is worked out for each caller, when it is first asked for.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -41,6 +40,7 @@ from cmm.compiler.exits import ExitTrie, exits_of, merged, within
 from cmm.compiler.lift import lift
 from cmm.compiler.nfa import FAR
 from cmm.compiler.rows import Rows
+from cmm.compiler.taken import completing_taken, without_taken
 from cmm.compiler.vocabulary import TokenId, Vocabulary
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
@@ -88,18 +88,9 @@ class TokenTable:
 
     def _find_allowed(self, state: State) -> Int32s:
         row = self._row(state)
-        return self._without_repeats(state, row) if _keys_of(state) else row
-
-    def _without_repeats(self, state: State, row: Int32s) -> Int32s:
-        """The row without tokens that complete a key which its object has already."""
-        least = 1 if state.text is not None else 2  # quotes of a token that ends a key
-        asked = np.flatnonzero(self.vocabulary.quotes[row] >= least)
-        kept = np.ones(len(row), np.bool_)
-        for place in asked.tolist():
-            data = self.vocabulary.tokens[int(row[place])]
-            kept[place] = self.automaton.walk(state, data)[1] == len(data)
-        row = row[kept]
-        row.flags.writeable = False
+        if self.automaton.tracks:
+            row = without_taken(row, state, self.automaton, self.vocabulary)
+            row.flags.writeable = False
         return row
 
     def _row(self, state: State) -> Int32s:
@@ -131,19 +122,10 @@ class TokenTable:
             if len(allowed):
                 place = np.minimum(np.searchsorted(allowed, tokens), len(allowed) - 1)
                 found[place[allowed[place] == tokens]] = self.distance(following)
-        for token in self._completing_taken_keys(state):
+        for token in completing_taken(state, self.automaton, self.vocabulary):
             if token in allowed:
                 found[allowed == token] = self.distance(self.next(state, token))
         return found
-
-    def _completing_taken_keys(self, state: State) -> Iterator[TokenId]:
-        """Tokens after which a key may not end yet, because its object has it already."""
-        if state.text is None:
-            return
-        for key in _keys_of(state):
-            written = quoted_bytes(key)
-            if written.startswith(state.text):
-                yield from self.vocabulary.trie.tokens_of(written[len(state.text) :]).tolist()
 
     def _following(self, state: State) -> Iterator[tuple[Int32s, State]]:
         """The allowed tokens in groups that lead to one state."""
@@ -271,8 +253,13 @@ class TokenTable:
             **arrays_of("rows", self.rows),
             **arrays_of("distances", self.distances),
         }
-        numbers = {"start": self.automaton.start, "text_states": self.automaton.text_states}
-        return arrays, {"vocabulary": self.vocabulary.digest, **numbers}
+        automaton = self.automaton
+        return arrays, {
+            "vocabulary": self.vocabulary.digest,
+            "start": automaton.start,
+            "text_states": automaton.text_states,
+            "names": [sorted(names) for names in automaton.names],
+        }
 
     @classmethod
     def unpack(cls, packed: Packed, vocabulary: Vocabulary) -> TokenTable:
@@ -285,7 +272,10 @@ class TokenTable:
             return cls(
                 vocabulary,
                 ByteAutomaton(
-                    **arrays_under("automaton", arrays), start=header["start"], text_states=base
+                    **arrays_under("automaton", arrays),
+                    start=header["start"],
+                    text_states=base,
+                    names=tuple(map(frozenset, header["names"])),
                 ),
                 Rows.unpack("rows", arrays),
                 Distances(**arrays_under("distances", arrays)),
@@ -312,20 +302,6 @@ class TokenTable:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"
             ) from None
-
-
-def _keys_of(state: State) -> frozenset[str]:
-    """The keys of all objects that are open."""
-    found, stack = state.keys or frozenset(), state.stack
-    while stack:
-        _, _, _, keys, stack = stack
-        found |= keys or frozenset()
-    return found
-
-
-def quoted_bytes(key: str) -> bytes:
-    """A key as it is usually written, without its quotes."""
-    return json.dumps(key, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
 
 
 def build_table(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice, zip_longest
 
 from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, Bounds, FrameId, Nfa
 from cmm.compiler.strings import content_entry, text_entry
-from cmm.grammar.content import ANY, lengths
+from cmm.grammar.content import ANY, lengths, texts
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.json_values import COMMA, items_of, object_of
 from cmm.grammar.nodes import (
@@ -26,6 +27,7 @@ from cmm.grammar.nodes import (
     Spelled,
     Text,
     Tick,
+    choice,
     optional,
     sequence,
 )
@@ -43,14 +45,9 @@ def build_nfa(grammar: Grammar) -> Nfa:
     nfa = builder.nfa
     builder.add_frame(lambda end: text_entry(nfa, Text(), end, share=False), ord('"'))
     [(_, _, nfa.body, _)] = nfa.moves[nfa.starts[TEXT_FRAME]]
+    nfa.inside[nfa.body] = nfa.ends[TEXT_FRAME]
     builder.add_frame(lambda end: builder.entry(grammar.root, end), -1)
-    for callee in builder.callees:  # grows while it is read: a frame may call further ones
-        if isinstance(callee, _Object):
-            nfa.distinct.add(len(nfa.starts))
-        if isinstance(callee, _Array) and callee.unique:
-            nfa.distinct.add(len(nfa.starts))
-            nfa.unique.add(len(nfa.starts))
-        builder.add_frame(partial(builder.callee_entry, callee), builder.opening(callee))
+    builder.add_callees()
     return nfa
 
 
@@ -68,6 +65,7 @@ class _Object:
     """The frame of objects whose keys differ."""
 
     members: Node
+    names: frozenset[str]
 
 
 # A rule's name, a string without its lengths, a counted array, an object of distinct keys.
@@ -107,6 +105,17 @@ class _Builder:
         self.nfa.starts.append(entry(end))
         self.nfa.opening.append(opening)
 
+    def add_callees(self) -> None:
+        """The frames of all callees that have none yet."""
+        known = len(self.nfa.starts) - ROOT_FRAME - 1
+        for callee in islice(self.callees, known, None):  # grows: a frame may call further ones
+            if isinstance(callee, _Object):
+                self.nfa.distinct[len(self.nfa.starts)] = callee.names
+            if isinstance(callee, _Array) and callee.unique:
+                self.nfa.distinct[len(self.nfa.starts)] = frozenset()
+                self.nfa.unique.add(len(self.nfa.starts))
+            self.add_frame(partial(self.callee_entry, callee), self.opening(callee))
+
     def callee_entry(self, callee: Callee, end: int) -> int:
         """The first state of a frame."""
         match callee:
@@ -116,7 +125,7 @@ class _Builder:
                 return text_entry(self.nfa, callee, end)
             case _Array():
                 return self.array_entry(callee, end)
-            case _Object(members):
+            case _Object(members, _):
                 return self.entry(object_of(members), end)
 
     def opening(self, callee: Callee) -> int:
@@ -142,13 +151,16 @@ class _Builder:
             room, due = bounds
             callee = Text() if frame == TEXT_FRAME else self.callees[frame - ROOT_FRAME - 1]
             end = self.nfa.end()
-            if isinstance(callee, Text):
+            if isinstance(callee, _Object):
+                start = self.entry(object_of(_with_other_keys(callee.members, callee.names)), end)
+            elif isinstance(callee, Text):
                 content = callee.content & lengths(due, None if room == FAR else room)
                 start = text_entry(self.nfa, Text(content, callee.key), end)
             else:
                 assert isinstance(callee, _Array)
                 most = None if room == FAR else room + 1
                 start = self.entry(_written_out(callee, due + 1, most), end)
+            self.add_callees()
             self.unrolled_starts[key] = start
         return self.unrolled_starts[key]
 
@@ -187,8 +199,8 @@ class _Builder:
             case Tick(text):
                 first, *rest = [(byte, byte) for byte in text.encode()]
                 return self.nfa.path([first], self.nfa.path(rest, after), gain=1)
-            case Distinct(members):
-                return self.nfa.call(self.frame(_Object(members)), after)
+            case Distinct(members, names):
+                return self.nfa.call(self.frame(_Object(members, names)), after)
             case Reference(name) if isinstance(self.rules[name], Counted | Distinct):
                 return self.entry(self.rules[name], after)  # which is a frame already
             case Reference(name):
@@ -241,6 +253,25 @@ def _bounds(least: int, most: int | None) -> Bounds:
     if least >= FAR:
         raise Unsupported(f"at least {least} characters or items")
     return FAR if most is None else min(most, FAR), least
+
+
+def _with_other_keys(node: Node, names: frozenset[str]) -> Node:
+    """The members of an object, the names taken out of its other keys by their content."""
+    match node:
+        case Sequence(parts):
+            new = [
+                Text(part.content - texts(names), key=True)
+                if isinstance(part, Text) and isinstance(after, Tick)
+                else _with_other_keys(part, names)
+                for part, after in zip_longest(parts, parts[1:])
+            ]
+            return sequence(*new)
+        case Choice(options):
+            return choice([_with_other_keys(option, names) for option in options])
+        case Repeat(body):
+            return replace(node, body=_with_other_keys(body, names))
+        case _:
+            return node
 
 
 def _written_out(array: _Array, least: int, most: int | None) -> Node:

@@ -60,12 +60,25 @@ class Trie(FrozenArrays):
         """
         node = 0
         for byte in data:
-            first, last = int(self.first_child[node]), int(self.first_child[node + 1])
-            node = first + int(np.searchsorted(self.byte[first:last], byte))
-            if node >= last or self.byte[node] != byte:
+            node = self.child(node, byte)
+            if not node:
                 return self.order[:0]
+        return self.ending_at(node)
+
+    def child(self, node: int, byte: int) -> int:
+        """The node one byte below a node; 0 where there is none."""
+        first, last = int(self.first_child[node]), int(self.first_child[node + 1])
+        below = first + int(np.searchsorted(self.byte[first:last], byte))
+        return below if below < last and self.byte[below] == byte else 0
+
+    def ending_at(self, node: int) -> Int32s:
+        """The tokens that are exactly the bytes of a node."""
         low = int(self.low[node])
         return self.order[low : low + int(self.ending[node])]
+
+    def below(self, node: int) -> Int32s:
+        """The tokens that begin with the bytes of a node; none for 0."""
+        return self.order[int(self.low[node]) : int(self.high[node])] if node else self.order[:0]
 
     def levels(self) -> list[slice]:
         """The nodes of each depth below the root."""

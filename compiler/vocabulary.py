@@ -75,12 +75,16 @@ class Vocabulary:
     digest: str
 
     @cached_property
-    def quotes(self) -> npt.NDArray[np.int32]:
+    def _quotes(self) -> npt.NDArray[np.int32]:
         """How many double quotes each token has."""
         until = np.concatenate([[0], np.cumsum(self.tokens.data == 0x22)])
         ends = np.concatenate([[0], self.tokens.ends])
         counts: npt.NDArray[np.int32] = np.diff(until[ends]).astype(np.int32)
         return counts
+
+    def quoting(self, least: int) -> npt.NDArray[np.int32]:
+        """The tokens with at least so many double quotes."""
+        return np.flatnonzero(self._quotes >= least).astype(np.int32)
 
     @property
     def size(self) -> int:

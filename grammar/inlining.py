@@ -89,6 +89,6 @@ def _with_parts(node: Node, parts: tuple[Node, ...]) -> Node:
         case Counted():
             return replace(node, item=parts[0])
         case Distinct():
-            return Distinct(parts[0])
+            return replace(node, members=parts[0])
         case _:
             raise TypeError(f"has no parts: {node}")

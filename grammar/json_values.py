@@ -37,9 +37,9 @@ ANY_ARRAY = Reference("array")
 ANY_VALUE = choice([Text(), NUMBER, BOOLEAN, NULL, ANY_OBJECT, ANY_ARRAY])
 
 
-def member(key: Node, value: Node, *, distinct: bool = False) -> Node:
+def member(key: Node, value: Node, *, ticked: bool = False) -> Node:
     """One member of an object, with the comma before it that `Joined` drops for the first."""
-    return sequence(Literal(COMMA), key, Tick(COLON) if distinct else Literal(COLON), value)
+    return sequence(Literal(COMMA), key, Tick(COLON) if ticked else Literal(COLON), value)
 
 
 def object_of(members: Node) -> Node:
@@ -54,6 +54,6 @@ def items_of(items: Node) -> Node:
 
 # The rules behind ANY_OBJECT and ANY_ARRAY: free JSON nests in itself.
 FREE_JSON = {
-    "object": Distinct(Repeat(member(Text(key=True), ANY_VALUE, distinct=True))),
+    "object": Distinct(Repeat(member(Text(key=True), ANY_VALUE, ticked=True))),
     "array": items_of(Repeat(sequence(Literal(COMMA), ANY_VALUE))),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +46,8 @@ from cmm.grammar.objects import KeyRules, Objects
 from cmm.grammar.strings import Strings
 from cmm.grammar.values import ANYTHING, Values
 
+FEW_KEYS = 64  # so many keys of a pattern are written out, in their order, each at most once
+
 
 @dataclass
 class Lowering:
@@ -70,8 +72,8 @@ class Lowering:
         if values == ANYTHING:
             return ANY_VALUE
         kinds: list[tuple[Any, Any, Node, Callable[[Any], Node]]] = [
-            (values.arrays, (Arrays(),), ANY_ARRAY, self.array),
-            (values.objects, (Objects(),), ANY_OBJECT, self.object),
+            (values.arrays, (Arrays(),), ANY_ARRAY, lambda pieces: choice(map(self.array, pieces))),
+            (values.objects, (Objects(),), ANY_OBJECT, self.all_objects),
         ]
         free = [node for pieces, everything, node, _ in kinds if pieces == everything]
         written = [(pieces, lower) for pieces, everything, _, lower in kinds
@@ -81,7 +83,7 @@ class Lowering:
         self.known[expression] = choice([*scalars, *free, *map(Reference, names)])
         for name, (pieces, lower) in zip(names, written, strict=True):
             try:
-                self.rules[name] = choice([lower(piece) for piece in pieces])
+                self.rules[name] = lower(pieces)
             except CmmError as error:
                 place = error.place or ""  # a bare keyword is one of this very schema
                 if place.startswith("/"):
@@ -175,11 +177,33 @@ class Lowering:
 
         return after(frozenset(range(len(options))), 0)
 
+    def all_objects(self, pieces: Sequence[Objects]) -> Node:
+        """The node of sets of objects; in one frame, so that keys can be seen to differ."""
+        if len(pieces) == 1:
+            return self.object(pieces[0])
+        apart = [without_names(self.members(piece)) for piece in pieces]
+        if any(m.distinct for m in apart) and all(m.endless for m in apart):
+            return Distinct(choice([replace(m, all_ticked=True).node() for m in apart]))
+        return choice([object_of(m.node()) for m in apart])
+
     def object(self, objects: Objects) -> Node:
         """The node of one set of objects."""
-        classes = list(self.other_keys(objects))
-        members = Members(objects, self.all_named(objects), classes, self.value)
-        return Distinct(members.node()) if members.distinct else object_of(members.node())
+        members = self.members(objects)
+        if members.distinct:
+            return Distinct(members.node(), frozenset(name for name, _ in members.named))
+        return object_of(without_names(members).node())
+
+    def members(self, objects: Objects) -> Members:
+        """The members of a set of objects; where few keys match a pattern, these are named ones."""
+        named = self.all_named(objects)
+        classes = []
+        for content, expression in self.other_keys(objects):
+            few = (content - texts(name for name, _ in named)).finite(FEW_KEYS)
+            if few is None:
+                classes.append((content, expression))
+            else:
+                named += [(key, expression) for key in few]
+        return Members(objects, named, classes, self.value)
 
     def value(self, expression: Expression) -> Node | None:
         """The node of a member's value; None where there is none."""
@@ -193,11 +217,18 @@ class Lowering:
 
     def other_keys(self, objects: Objects) -> Iterator[tuple[Content, Expression]]:
         """The keys that are not named, by what their values must meet."""
-        names = [name for name, _ in self.all_named(objects)]
-        keys = objects.keys - texts(names)
-        if self.closed and (names or objects.rules) and not _says_additional(objects):
+        keys = objects.keys
+        speaks = objects.named or objects.required or objects.rules
+        if self.closed and speaks and not _says_additional(objects):
             keys &= union(content for rules in objects.rules for content, _ in rules.patterns)
         return _key_classes(keys, objects.rules)
+
+
+def without_names(members: Members) -> Members:
+    """The members with the named ones taken out of the others by their content."""
+    names = texts(name for name, _ in members.named)
+    classes = [(content - names, expression) for content, expression in members.classes]
+    return replace(members, classes=[each for each in classes if not each[0].is_empty])
 
 
 def _says_additional(objects: Objects) -> bool:

@@ -43,6 +43,7 @@ class Members:
     named: Sequence[tuple[str, Expression]]
     classes: Sequence[tuple[Content, Expression]]
     value: ValueNode
+    all_ticked: bool = False  # named keys may be other objects' other keys: all are told apart
     tails: dict[tuple[int, Demands], Node] = field(default_factory=dict)
     others: dict[Demands, Node] = field(default_factory=dict)
 
@@ -66,15 +67,23 @@ class Members:
         return after[0, everything]
 
     @cached_property
-    def distinct(self) -> bool:
-        """May there be members that are not named, whose keys must be seen to differ?
+    def contents(self) -> list[Content]:
+        """The keys that are not named and can have a value."""
+        return [content for content, e in self.classes if self.value(e) is not None]
 
-        That cannot be seen to where a begun key has only a few ends: if all of them were taken,
-        there would be no way on.
+    @cached_property
+    def endless(self) -> bool:
+        """Can every key that is not named always be ended differently?
+
+        Where a begun key has only a few ends it cannot be seen to that keys differ: if all of
+        them were taken, there would be no way on.
         """
-        contents = [content for content, e in self.classes if self.value(e) is not None]
-        endless = all(end is None for content in contents for end in content.longest())
-        return bool(contents) and endless
+        return all(end is None for content in self.contents for end in content.longest())
+
+    @property
+    def distinct(self) -> bool:
+        """May there be members that are not named, whose keys can be seen to differ?"""
+        return bool(self.contents) and self.endless
 
     def uncounted(self) -> Node:
         """The members where neither their number nor any demand matters."""
@@ -93,7 +102,7 @@ class Members:
     def unit(self, name: str, expression: Expression) -> Node:
         """One named member; NEVER where it can have no value."""
         value = self.value(expression)
-        return NEVER if value is None else member(quoted(name), value, distinct=self.distinct)
+        return NEVER if value is None else member(quoted(name), value, ticked=self.all_ticked)
 
     def other(self, met: Demands) -> Node:
         """Any one member whose key is not named and that meets some demands."""
@@ -108,7 +117,7 @@ class Members:
                     value = self.value(all_of([expression, *(wanted for _, wanted in demands)]))
                 if value is not None:
                     key = Text(content, key=True)
-                    units.append(member(key, value, distinct=self.distinct))
+                    units.append(member(key, value, ticked=self.endless))
             self.others[met] = choice(units) if units else NEVER
         return self.others[met]
 

@@ -118,11 +118,13 @@ class Tick:
 class Distinct:
     """An object of these members, no key of which may come twice.
 
-    Each member begins with a comma, as in `Joined`, and the colon behind its key is a `Tick`: by
-    that the automaton knows where a key has ended.
+    Each member begins with a comma, as in `Joined`. Where the colon behind a key is a `Tick`, the
+    key must be none of `names` and none that came before: by the tick the automaton knows where
+    such a key has ended. Members of those names have a plain colon.
     """
 
     members: Node
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,8 @@ def digest(grammar: Grammar) -> str:
         if not isinstance(node, Sequence | Choice | Repeat | Joined | Counted | Distinct):
             return repr(node)
         if id(node) not in known:
-            parts = [getattr(node, item.name) for item in fields(node)]
+            values = [getattr(node, item.name) for item in fields(node)]
+            parts = [sorted(v) if isinstance(v, frozenset) else v for v in values]
             texts = [
                 of(p) for part in parts for p in (part if isinstance(part, tuple) else (part,))
             ]

@@ -69,8 +69,10 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
     match node:
         case Literal(text) | Tick(text):
             return json.dumps(text, ensure_ascii=False)
-        case Distinct(members):
-            return f'"{{" distinct keys({_shown(members)}) "}}"'
+        case Distinct(members, names):
+            listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
+            others = f" others than {listed}" if names else ""
+            return f'"{{" distinct keys{others}({_shown(members)}) "}}"'
         case Chars(ranges):
             return "[" + "".join(_shown_range(low, high) for low, high in ranges) + "]"
         case Sequence(parts):

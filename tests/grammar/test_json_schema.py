@@ -96,6 +96,22 @@ LANGUAGES = {
         ['{"b": 1, "b": 2}', '{"a": 1, "b": 2, "a": 3}', '{"a": {"x": 1, "x": 1}}', '{"x": 1, "y": 2, "x": 3}',
          '{"b": 1, "\\u0062": 2}', '{"é": 1, "\\u00e9": 2}', '{"": 1, "": 2}'],
     ),
+    "named keys among others": (
+        {"properties": {"a": {"type": "integer"}, "é/": {"type": "integer"}}, "type": "object"},
+        ['{"a": 1}', '{"ab": "x"}', '{"a": 1, "é": "x"}'],
+        ['{"a": "x"}', '{"\\u0061": "x"}', '{"b": 1, "a": 2}', '{"é/": "x"}', '{"\\u00E9\\/": "x"}', '{"\\u00e9\\u002f": 1.5}'],
+    ),
+    "keys given twice in one of several objects": (
+        {"anyOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+                   {"type": "object", "properties": {"b": {"type": "integer"}}}]},
+        ['{"b": 1, "a": "x"}', '{"a": 1, "b": "x"}', '{"c": 1, "a": "x"}', '{"a": 1, "c": 2, "d": 3}'],
+        ['{"a": 1, "a": 2}', '{"a": "x", "c": 2, "c": 3}', '{"a": "x", "b": "x"}', '{"a": 1, "b": "x", "b": 1}'],
+    ),
+    "few keys of a pattern": (
+        {"type": "object", "patternProperties": {"^[ab]$": {"type": "integer"}}, "additionalProperties": False},
+        ["{}", '{"a": 1}', '{"b": 1}', '{"a": 1, "b": 2}'],
+        ['{"a": 1, "a": 2}', '{"c": 1}', '{"a": "x"}', '{"b": 1, "b": 2}'],
+    ),
     "unique strings": (
         {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True, "minItems": 1, "maxItems": 3},
         ['["a"]', '["a", "b"]', '["a", "ab", "b"]'],
@@ -119,6 +135,8 @@ ENDLESS = {
     "free array",
     "anything",
     "keys given twice",
+    "named keys among others",
+    "keys given twice in one of several objects",
     "unique strings",
     "unique strings in arrays",
 }
