@@ -21,7 +21,6 @@ from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import PromptConfig, config_for
 from cmm.runtime.prompts import build_frame
 from cmm.runtime.resolve import find_model
-from cmm.runtime.slow import decode_slowly
 
 
 class FunctionCall(BaseModel):
@@ -78,7 +77,6 @@ class Caller:
         )
         self._about = [(function.name, about(function)) for function in self.functions]
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
-        self._slow_forwards = 0
 
     def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
         model, head, table = self.model, self._frame.head, self.compiled.table
@@ -99,7 +97,7 @@ class Caller:
     @property
     def forwards(self) -> int:
         """Forward passes of the model so far."""
-        return self._engine.forwards + self._slow_forwards
+        return self._engine.forwards
 
     def call(self, prompt: str) -> FunctionCall:
         """The call that answers one request."""
@@ -140,17 +138,9 @@ class Caller:
         return Request(ids, read_clues(text, rank_functions(text, self._about)))
 
     def _decode(self, requests: Iterable[Request]) -> Iterator[tuple[int, list[TokenId]]]:
-        """Answers from the engine, or from the slow twin where rows cannot share a sequence."""
+        """Answers from the engine; its errors name the model."""
         try:
-            if self.model.packs:
-                yield from self._engine.decode(requests, self.max_tokens)
-                return
-            for index, request in enumerate(requests):
-                prompt = [*self._frame.head, *request.tokens]
-                table = self.compiled.table
-                answer = decode_slowly(self.model.next_logits, table, prompt, self.max_tokens)
-                self._slow_forwards += len(answer)
-                yield index, answer
+            yield from self._engine.decode(requests, self.max_tokens)
         except CmmError as error:
             raise CmmError(
                 f'{error.problem} (model "{self.model.name}")', advice=error.advice

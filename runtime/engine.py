@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from cmm.runtime.apart import Apart
 from cmm.runtime.choose import (
     Choice,
     Logits,
@@ -30,7 +31,7 @@ from cmm.runtime.choose import (
 from cmm.runtime.draft import Clues, Drafter, Step
 from cmm.runtime.logits import FEW, ask
 from cmm.runtime.pace import Pace
-from cmm.runtime.pack import HEAD, Chunk, Pack
+from cmm.runtime.pack import Chunk, Pack, can_pack
 from cmm.runtime.prefix import PrefixFile
 
 # A lead below this may fall the other way with other tokens in the same pass: such decisions are
@@ -99,7 +100,7 @@ class Engine:
         self._rows = rows
         self._drafter = drafter
         self._prefix = prefix
-        self._pack = Pack(network)
+        self._pack: Pack | Apart = (Pack if can_pack(network.config) else Apart)(network)
         self._close = CLOSE.get(network.dtype, CLOSE[torch.bfloat16])
         self._pace = Pace()
 
@@ -116,7 +117,7 @@ class Engine:
         Requests are asked for one by one, as rows become free.
         """
         check_limit(self._table, max_tokens)
-        self._prefill_head()
+        self._pack.read_head(self._head, self._prefix)
         waiting = enumerate(requests)
         active: list[Row] = []
         try:
@@ -131,17 +132,6 @@ class Engine:
         finally:
             for row in active:
                 self._pack.forget(row.index)
-
-    def _prefill_head(self) -> None:
-        if not self._head or len(self._pack):
-            return
-        state = self._prefix.load() if self._prefix else None
-        if state is not None:
-            self._pack.set_head(state, len(self._head))
-            return
-        self._pack.feed([Chunk(HEAD, self._head, 0)])
-        if self._prefix:
-            self._prefix.save(self._pack.head_state)
 
     def _admit(self, index: int, request: Request, max_tokens: int) -> Row:
         """A new row; what it must say first is read along with the prompt."""
@@ -161,14 +151,16 @@ class Engine:
 
     def _advance(self, active: list[Row], max_tokens: int) -> None:
         """One forward pass: every row reads what is pending and makes its next decisions."""
-        least = len(active) / self._pace.worth
+        sharing = len(active) if self._pack.shared else 1
+        least = sharing / self._pace.worth
         steps = [self._draft(row, least, max_tokens) for row in active]
         drafts = [[token for step in draft for token in step.tokens] for draft in steps]
         chunks = [self._chunk(row, draft) for row, draft in zip(active, drafts, strict=True)]
         began = time.perf_counter()
         logits = self._pack.feed(chunks)
         size = sum(len(chunk.tokens) for chunk in chunks)
-        self._pace.measured(size, time.perf_counter() - began)
+        passes = len(active) // sharing
+        self._pace.measured(size / passes, (time.perf_counter() - began) / passes)
         for row, draft, chunk, numbers in zip(active, steps, chunks, logits, strict=True):
             self._confirm(row, draft, chunk, numbers, max_tokens)
 
@@ -191,7 +183,8 @@ class Engine:
         right = self._decide_all(row, tokens, asked, max_tokens)
         row.read += len(chunk.tokens) - len(tokens) + right
         if right < len(tokens):
-            self._pack.forget(row.index, len(self._head) + row.read)
+            end = len(self._head) + row.read
+            row.read = self._pack.take_back(row.index, end) - len(self._head)
         if self._drafter:
             self._drafter.learn(draft, right)
 

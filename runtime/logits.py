@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cmm.runtime.choose import Logits
+from cmm.runtime.choose import Logits, TokenId
 
 FEW = 1024  # more rows than that are not gathered: reading all of them in order is as fast
 # What networks do to their logits afterwards; where a configuration has one of these, the network
@@ -33,18 +34,51 @@ def ask(place: int, allowed: NDArray[np.int32]) -> Ask:
 
 
 class LogitHead:
-    """The last layer of a network, which is where a third of a small model's weights are."""
+    """A network whose last layer, a third of a small model's weights, is computed where asked."""
 
     def __init__(self, network: Any) -> None:
         self._layer = network.get_output_embeddings()
         config = network.config.get_text_config()
-        self.is_plain = type(self._layer) is torch.nn.Linear and not any(
+        self._is_plain = type(self._layer) is torch.nn.Linear and not any(
             getattr(config, name, None) for name in CHANGES
         )
+        self._network = network.get_decoder() if self._is_plain else network
+        names = inspect.signature(network.forward).parameters
+        self._cache_name = "cache" if "cache" in names else "past_key_values"
 
     @torch.inference_mode()
-    def logits(self, hidden: Tensor, asked: Sequence[Ask]) -> list[Logits]:
-        """The logits for each of the hidden states, (asked, size)."""
+    def run(
+        self,
+        cache: Any,
+        tokens: Sequence[TokenId],
+        positions: Tensor,
+        asked: Sequence[Ask],
+        places: Sequence[int],
+        mask: Tensor | None = None,
+    ) -> list[Logits]:
+        """One forward pass; the logits asked for, at places in `tokens`.
+
+        `mask` says who sees whom, (tokens, cached and tokens); None: all that came before.
+        """
+        output = self._network(
+            input_ids=torch.tensor([list(tokens)]),
+            position_ids=positions[None],
+            attention_mask=None if mask is None else mask[None, None],
+            use_cache=True,
+            **{self._cache_name: cache},
+            **(
+                {} if self._is_plain else {"logits_to_keep": torch.tensor(places, dtype=torch.long)}
+            ),
+        )
+        if self._is_plain:
+            return self._from_hidden(output.last_hidden_state[0, list(places)], asked)
+        rows = [numbers.float().numpy() for numbers in output.logits[0]]
+        return [
+            row if one.allowed is None else row[one.allowed]
+            for row, one in zip(rows, asked, strict=True)
+        ]
+
+    def _from_hidden(self, hidden: Tensor, asked: Sequence[Ask]) -> list[Logits]:
         wide = [i for i, one in enumerate(asked) if one.allowed is None]
         whole = iter(self._layer(hidden[wide]).float() if wide else ())
         found = [
@@ -57,12 +91,3 @@ class LogitHead:
         rows = torch.from_numpy(allowed.astype(np.int64))
         numbers: Tensor = self._layer.weight.index_select(0, rows).float() @ hidden.float()
         return numbers if self._layer.bias is None else numbers + self._layer.bias[rows].float()
-
-
-def chosen_from(whole: Tensor, asked: Sequence[Ask]) -> list[Logits]:
-    """The same from logits that are there already, (asked, rows)."""
-    rows = [numbers.float().numpy() for numbers in whole]
-    return [
-        row if one.allowed is None else row[one.allowed]
-        for row, one in zip(rows, asked, strict=True)
-    ]

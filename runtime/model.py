@@ -16,7 +16,6 @@ from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
 from cmm.runtime.machine import computes_bfloat16, usable_threads
-from cmm.runtime.pack import can_pack
 from cmm.runtime.plain_text import PlainEncoder
 from cmm.runtime.prefix import model_digest
 from cmm.runtime.resolve import ModelPlace
@@ -34,11 +33,6 @@ class Model:
     encoder: PlainEncoder
     vocabulary: Vocabulary
     digest: str = ""  # of the weights' files; empty: unknown, so nothing is kept on disk
-
-    @property
-    def packs(self) -> bool:
-        """Can several rows share one sequence?"""
-        return can_pack(self.network.config)
 
     @property
     def context(self) -> int:

@@ -21,7 +21,7 @@ class Pace:
     def __init__(self) -> None:
         self._count = self._tokens = self._seconds = self._squares = self._products = 0.0
 
-    def measured(self, tokens: int, seconds: float) -> None:
+    def measured(self, tokens: float, seconds: float) -> None:
         """Take one more pass into account."""
         self._count = self._count * FADING + 1
         self._tokens = self._tokens * FADING + tokens

@@ -6,7 +6,6 @@ a query of row 1 sees    ^^^^^^^^^^^^^^               ^^^^^^^^^^^^^^^^          
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cmm.runtime.choose import Logits, TokenId
-from cmm.runtime.logits import Ask, LogitHead, ask, chosen_from
+from cmm.runtime.logits import Ask, LogitHead, ask
+from cmm.runtime.prefix import PrefixFile, State
 
 HEAD = -1  # the owner of the tokens that every row sees
 GONE = -2  # the owner of tokens that no row sees any more
@@ -41,12 +41,11 @@ class Chunk:
 class Pack:
     """A network and the KV cache of one packed sequence."""
 
+    shared = True  # one pass for all rows
+
     def __init__(self, network: Any) -> None:
-        self._head_layer = LogitHead(network)
-        self._network = network.get_decoder() if self._head_layer.is_plain else network
+        self._logits = LogitHead(network)
         self._cache: Any = cache_of([])
-        names = inspect.signature(network.forward).parameters
-        self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._owners = torch.empty(0, dtype=torch.long)  # (cached,)
         self._positions = torch.empty(0, dtype=torch.long)  # (cached,)
         self._head = 0  # tokens of the head, which stand first
@@ -55,20 +54,27 @@ class Pack:
     def __len__(self) -> int:
         return len(self._owners)
 
+    def read_head(self, tokens: Sequence[TokenId], prefix: PrefixFile | None) -> None:
+        """Read what all rows begin with, once: from disk, if it was read before."""
+        if not tokens or len(self):
+            return
+        state = prefix.load() if prefix else None
+        if state is None:
+            self.feed([Chunk(HEAD, tokens, 0)])
+            if prefix:
+                prefix.save(self._head_state)
+            return
+        self._head = len(tokens)
+        self._cache = cache_of(state)
+        self._owners = torch.full((len(tokens),), HEAD)
+        self._positions = torch.arange(len(tokens))
+
     @property
-    def head_state(self) -> list[tuple[Tensor, Tensor]]:
-        """Keys and values of the head, layer by layer."""
+    def _head_state(self) -> State:
         return [
             (layer.keys[..., : self._head, :], layer.values[..., : self._head, :])
             for layer in self._cache.layers
         ]
-
-    def set_head(self, state: list[tuple[Tensor, Tensor]], tokens: int) -> None:
-        """Begin with a head that was read before."""
-        self._head = tokens
-        self._cache = cache_of(state)
-        self._owners = torch.full((tokens,), HEAD)
-        self._positions = torch.arange(tokens)
 
     def feed(self, chunks: Sequence[Chunk]) -> list[list[Logits]]:
         """One forward pass over all chunks; for each the logits that it asked for."""
@@ -94,44 +100,37 @@ class Pack:
         chunk = Chunk(ALONE, tokens, head, [ask(count - 1, allowed)])
         mask = torch.ones(count, head + count, dtype=torch.bool).tril(head)
         positions = torch.arange(head, head + count)
-        return self._forward(cache_of(self.head_state), [chunk], positions, mask)[0][0]
+        return self._forward(cache_of(self._head_state), [chunk], positions, mask)[0][0]
 
-    @torch.inference_mode()
     def _forward(
         self, cache: Any, chunks: Sequence[Chunk], positions: Tensor, mask: Tensor
     ) -> list[list[Logits]]:
-        """`mask` says who sees whom, (new, all)."""
-        starts = np.cumsum([0, *(len(chunk.tokens) for chunk in chunks)])
-        places = [
-            int(start) + one.place
-            for start, chunk in zip(starts, chunks, strict=False)
-            for one in chunk.asked
-        ]
-        plain = self._head_layer.is_plain
-        output = self._network(
-            input_ids=torch.tensor([[token for chunk in chunks for token in chunk.tokens]]),
-            position_ids=positions[None],
-            attention_mask=mask[None, None],
-            use_cache=True,
-            **{self._cache_name: cache},
-            **({} if plain else {"logits_to_keep": torch.tensor(places, dtype=torch.long)}),
-        )
+        starts = np.cumsum([0, *(len(chunk.tokens) for chunk in chunks)]).tolist()
+        pairs = list(zip(starts, chunks, strict=False))
         self.forwards += 1
-        asked = [one for chunk in chunks for one in chunk.asked]
-        if plain:
-            found = self._head_layer.logits(output.last_hidden_state[0, places], asked)
-        else:
-            found = chosen_from(output.logits[0], asked)
+        found = self._logits.run(
+            cache,
+            [token for chunk in chunks for token in chunk.tokens],
+            positions,
+            [one for chunk in chunks for one in chunk.asked],
+            [start + one.place for start, chunk in pairs for one in chunk.asked],
+            mask,
+        )
         numbers = iter(found)
         return [[next(numbers) for _ in chunk.asked] for chunk in chunks]
 
-    def forget(self, owner: int, position: int = 0) -> None:
-        """Drop the tokens of a row from a position on."""
+    def forget(self, owner: int) -> None:
+        """Drop a row."""
+        self.take_back(owner, 0)
+
+    def take_back(self, owner: int, position: int) -> int:
+        """Drop the tokens of a row from a position on; it is to be read on from there."""
         dropped = (self._owners == owner) & (self._positions >= position)
         self._owners = self._owners.masked_fill(dropped, GONE)
         gone = self._owners == GONE
         if int(gone.sum()) > ROOM_LEFT_EMPTY:
             self._compact(~gone)
+        return position
 
     @torch.inference_mode()
     def _compact(self, keep: Tensor) -> None:

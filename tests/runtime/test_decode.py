@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from runtime_doubles import tiny_network, tiny_tokenizer
+from runtime_doubles import FAMILIES, tiny_network, tiny_tokenizer
 
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.grammar.errors import CmmError
@@ -57,7 +57,7 @@ def text_of(answer: list[int]) -> str:
 
 def scene(seed: int, dice: random.Random) -> tuple[Any, Any, list[int], list[Request], int, Any]:
     """Network, table, head, requests, limit, and what the slow twin answers."""
-    network = tiny_network(seed % 10, PADDED, dice.choice(["Qwen3", "Qwen2", "Llama"]))
+    network = tiny_network(seed % 10, PADDED, dice.choice(sorted(FAMILIES)))
     table = TABLES[dice.choice(sorted(TABLES))]
     limit = table.distance(table.start) + dice.randrange(30)
     head = [dice.randrange(256) for _ in range(dice.randrange(20))]
