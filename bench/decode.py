@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import AutoTokenizer
 
 from cmm.data import data_path
 from cmm.grammar.functions import load_functions
@@ -98,14 +99,14 @@ def table_steps(caller: Caller) -> Steps:
     return mask, take
 
 
-def xgrammar_steps(caller: Caller) -> Callable[[], Steps] | None:
+def xgrammar_steps(caller: Caller, tokenizer: Any) -> Callable[[], Steps] | None:
     """The mask of xgrammar, compiled once."""
     try:
         import xgrammar
     except ImportError:
         return skip("xgrammar is not installed")
     rows = caller.model.network.get_output_embeddings().weight.shape[0]
-    info = xgrammar.TokenizerInfo.from_huggingface(caller.model.template, vocab_size=rows)
+    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=rows)
     schema = json.dumps(schema_of(caller.functions))
     compiled = xgrammar.GrammarCompiler(info).compile_json_schema(schema, any_whitespace=False)
 
@@ -159,12 +160,12 @@ def same(calls: Sequence[FunctionCall], other: Sequence[FunctionCall]) -> bool:
 
 
 def run_once(
-    make: Callable[[], Caller], prompts: Sequence[str], gguf: Path | None
+    make: Callable[[], Caller], tokenizer: Any, prompts: Sequence[str], gguf: Path | None
 ) -> dict[str, float]:
     """Seconds a call of each; forward passes a call of ours."""
     caller, found = make(), {}
     ids = [caller._frame.prompt_ids(text) for text in prompts]
-    others = {"xgrammar": xgrammar_steps(caller), "table": lambda: table_steps(caller)}
+    others = {"xgrammar": xgrammar_steps(caller, tokenizer), "table": lambda: table_steps(caller)}
     for name, steps in others.items():
         if steps:
             began = time.perf_counter()
@@ -180,7 +181,7 @@ def run_once(
     found["batch"] = (time.perf_counter() - began) / len(prompts)
     found |= {"alone_passes": alone.forwards / len(prompts), "same_calls": same(calls, together)}
     found["batch_passes"] = batch.forwards / len(prompts)
-    texts = [caller.model.template.decode(prompt) for prompt in ids]
+    texts = [tokenizer.decode(prompt) for prompt in ids]
     if seconds := llama(caller, texts, gguf):
         found["llama.cpp"] = statistics.mean(seconds)
     return found
@@ -195,10 +196,11 @@ def main() -> None:
     options = parser.parse_args()
     prompts = load_prompts(data_path("input", "function_calling_tests.json"))
     functions = load_functions(data_path("input", "functions_definition.json"))
-    model = load_model(find_model(options.model))
+    place = find_model(options.model)
+    model, tokenizer = load_model(place), AutoTokenizer.from_pretrained(str(place.folder))
     Caller(functions, model).call(prompts[0])  # the head goes to disk, once
     runs = [
-        run_once(lambda: Caller(functions, model), prompts, options.gguf)
+        run_once(lambda: Caller(functions, model), tokenizer, prompts, options.gguf)
         for _ in range(options.runs)
     ]
     medians = {name: statistics.median(run[name] for run in runs) for name in runs[0]}

@@ -18,7 +18,9 @@ from cmm.runtime.display import hush_transformers
 from cmm.runtime.machine import computes_bfloat16, usable_threads
 from cmm.runtime.plain_text import PlainEncoder
 from cmm.runtime.prefix import model_digest
+from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
+from cmm.runtime.template import load_template
 
 DTYPES = ("float32", "bfloat16")
 
@@ -29,7 +31,7 @@ class Model:
 
     name: str
     network: Any
-    template: Any  # the transformers tokenizer, for its chat template alone
+    template: ChatTemplate
     encoder: PlainEncoder
     vocabulary: Vocabulary
     digest: str = ""  # of the weights' files; empty: unknown, so nothing is kept on disk
@@ -49,14 +51,14 @@ class Model:
 
 def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | None = None) -> Model:
     """Load network and tokenizer of a folder; code that a folder may bring is never run."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     hush_transformers()
     torch.set_num_threads(threads or usable_threads())
     folder = str(place.folder)
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
+        template = load_template(place.folder)
         network: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=getattr(torch, dtype or best_dtype()),
@@ -70,9 +72,9 @@ def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | No
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
     check_width(network, vocabulary, place.name)
-    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")))
+    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")), take=True)
     digest = model_digest(place.folder)
-    return Model(place.name, network.eval(), tokenizer, encoder, vocabulary, digest)
+    return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 
 
 def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
