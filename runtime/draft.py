@@ -21,12 +21,15 @@ import numpy.typing as npt
 
 from cmm.runtime.choose import StateId, Table, TokenId, forced_token
 
-QUOTED = re.compile(r"""(?<!\w)'([^\n]+?)'(?!\w)|"([^"\n]+)"|`([^`\n]+)`|“([^”\n]+)”""")
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+QUOTED = re.compile(  # with bounds, or a text of nothing but opening quotes takes forever
+    r"""(?<!\w)'([^\n]{1,500}?)'(?!\w)|"([^"\n]{1,500})"|`([^`\n]{1,500})`|“([^”\n]{1,500})”"""
+)
+NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 NAMES = re.compile(r"[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*")
 FREE = 512  # more allowed tokens than that: any text may come, a string is open
 FAMILIAR = 12  # characters that must agree with an earlier answer to go on as it did
 RECENT = 16  # earlier answers that are remembered
+TRIED = 32  # texts of each kind that are taken from a request
 SPELLINGS = 64  # more allowed tokens than that spell no single text
 
 # The chance that a guess of a kind is right, before any was tried; then as good as PRIOR tries.
@@ -65,10 +68,10 @@ def read_clues(request: str, functions: Sequence[str] = ()) -> Clues:
     words = [*names[len(opening) :], *last, *opening]
     return Clues(
         spelled(request),
-        tuple(spelled(text) for text in quotes),
-        tuple(dict.fromkeys(spelled(text) for text in words)),
-        tuple(NUMBER.findall(request)),
-        tuple(spelled(name) for name in functions),
+        tuple(spelled(text) for text in quotes[:TRIED]),
+        tuple(dict.fromkeys(spelled(text) for text in words[:TRIED])),
+        tuple(NUMBER.findall(request)[:TRIED]),
+        tuple(spelled(name) for name in functions[:TRIED]),
     )
 
 

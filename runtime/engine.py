@@ -39,6 +39,7 @@ from cmm.runtime.prefix import PrefixFile
 # multiples of 1/8, and by 1e-4 in float32 (docs/performance.md).
 CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.4}
 LONGEST = 64  # tokens of one draft
+PIECE = 1024  # tokens of a row in one pass: the mask grows with them times all that is cached
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,8 @@ class Engine:
         """
         if self._drafter is None or row.request.clues is None:
             return []
+        if len(row.tokens) - row.read > PIECE:
+            return []
         most = min(LONGEST, max_tokens - len(row.answer))
         return self._drafter.propose(row.request.clues, row.answer, row.state, most, least)
 
@@ -178,6 +181,9 @@ class Engine:
         self, row: Row, draft: Sequence[Step], chunk: Chunk, numbers: list[Logits], max_tokens: int
     ) -> None:
         """Decide with what a pass computed, and drop what was read of a wrong draft."""
+        if not chunk.asked:  # a piece of a long prompt
+            row.read += len(chunk.tokens)
+            return
         tokens = [token for step in draft for token in step.tokens]
         asked = {one.place: found for one, found in zip(chunk.asked, numbers, strict=True)}
         right = self._decide_all(row, tokens, asked, max_tokens)
@@ -191,6 +197,8 @@ class Engine:
     def _chunk(self, row: Row, draft: Sequence[TokenId]) -> Chunk:
         """What is pending and the draft, with logits wherever the table leaves a choice."""
         pending = row.tokens[row.read :]
+        if len(pending) > PIECE:
+            return Chunk(row.index, pending[:PIECE], len(self._head) + row.read)
         state = row.state
         asked = [ask(len(pending) - 1, self._table.allowed(state))]
         for place, token in enumerate(draft, len(pending)):

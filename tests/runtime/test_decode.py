@@ -235,3 +235,14 @@ def test_requests_are_read_as_rows_become_free() -> None:
     assert len(asked) <= 3
     assert len(list(answers)) == 8
     assert len(engine._pack) < 3 + 2 * 41 + 257  # head, two rows, room left empty
+
+
+def test_long_prompts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answer, without a mask as large as the square of the prompt."""
+    network, table = tiny_network(2, PADDED), TABLES[4]
+    prompts = [[7] * 100, [8] * 3]
+    slow = [decode_slowly(slow_logits(network), table, [1, *prompt], 60) for prompt in prompts]
+    monkeypatch.setattr("cmm.runtime.engine.PIECE", 16)
+    engine = Engine(network, table, [1], drafter=Guesses(table, slow, random.Random(0)))  # type: ignore[arg-type]
+    fast = dict(engine.decode([Request(prompt, read_clues("x")) for prompt in prompts], 60))
+    assert [fast[0], fast[1]] == slow
