@@ -12,9 +12,9 @@ recursion have stacks of bounded depth; free JSON nests as deep as its text does
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,9 @@ from cmm.compiler.frozen import FrozenArrays
 from cmm.compiler.minimise import minimise
 from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, UNBOUNDED, Bounds, FrameId
 from cmm.compiler.thompson import build_nfa
+from cmm.compiler.trie import ranges
 from cmm.grammar.errors import InvalidInput
-from cmm.grammar.nodes import Grammar
+from cmm.grammar.nodes import Grammar, Text
 from cmm.grammar.recursion import deep_recursion
 
 __all__ = [
@@ -217,10 +218,17 @@ def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> Byt
     """
     with deep_recursion():
         nfa = build_nfa(grammar)
-    dfa = fold(minimise(determinise(nfa, budget)))
+    dfa = fold(minimise(determinise(nfa, budget, _text())))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")
     return _table(dfa, nfa.distinct)
+
+
+@cache
+def _text() -> Dfa:
+    """The states of the string, which every automaton begins with."""
+    dfa = minimise(determinise(build_nfa(Grammar(Text()))))
+    return dfa.first(dfa.frame.count(TEXT_FRAME))
 
 
 def _table(dfa: Dfa, distinct: Mapping[FrameId, frozenset[str]]) -> ByteAutomaton:
@@ -229,8 +237,6 @@ def _table(dfa: Dfa, distinct: Mapping[FrameId, frozenset[str]]) -> ByteAutomato
     class_at = {cut: i for i, cut in enumerate(cuts)}
     starts = np.array([cut for cut in cuts if cut < 256])
     classes = (np.searchsorted(starts, np.arange(256), side="right") - 1).astype(np.uint8)
-    moves = np.full((len(dfa.edges), len(starts)), DEAD, np.int32)
-    gains = np.zeros(moves.shape, np.bool_)
     calls: dict[tuple[int, int, int, int], int] = {}
 
     def call(entered: int, back: int, bounds: Bounds = UNBOUNDED) -> int:
@@ -238,19 +244,20 @@ def _table(dfa: Dfa, distinct: Mapping[FrameId, frozenset[str]]) -> ByteAutomato
 
     returns = [final and frame != ROOT_FRAME
                for final, frame in zip(dfa.final, dfa.frame, strict=True)]  # fmt: skip
+    entries: list[tuple[int, int, int, int, bool]] = []  # state, classes from and up to, move, gain
     for state, edges in enumerate(dfa.edges):
         for low, high, target, flags in edges:
-            part = slice(class_at[low], class_at.get(high + 1, len(starts)))
             move = POP if returns[target] else target
             if flags & INSIDE:  # before the end of a frame nothing is left to return to in it
                 entered = flags // ENTERED
                 move = entered if returns[target] else call(entered, target)
-            moves[state, part] = move
-            gains[state, part] = bool(flags & GAIN)
-    for state, called in enumerate(dfa.calls):
-        for frame, bounds, back in called:
+            last = class_at.get(high + 1, len(starts))
+            entries.append((state, class_at[low], last, move, bool(flags & GAIN)))
+        for frame, bounds, back in dfa.calls[state]:
             [(opening, _, entered, _)] = dfa.edges[dfa.starts[frame]]
-            moves[state, class_at[opening]] = call(entered, back, bounds)
+            first = class_at[opening]
+            entries.append((state, first, first + 1, call(entered, back, bounds), False))
+    moves, gains = _filled(entries, (len(dfa.edges), len(starts)))
     rows = np.array(list(calls), np.int32).reshape(-1, 4)
     ends_key = np.isin(dfa.frame, sorted(distinct)) & gains.any(axis=1)
     numbers: dict[frozenset[str], int] = {}
@@ -271,12 +278,24 @@ def _table(dfa: Dfa, distinct: Mapping[FrameId, frozenset[str]]) -> ByteAutomato
     )
 
 
+def _filled(
+    entries: Sequence[tuple[int, int, int, int, bool]], shape: tuple[int, int]
+) -> tuple[Int32s, npt.NDArray[np.bool_]]:
+    """The table of moves and that of gains: each entry fills some classes of a state."""
+    state, first, last, move, gain = np.array(entries, np.int32).reshape(-1, 5).T
+    counts = last - first
+    place = np.repeat(state, counts), ranges(first, counts)
+    moves, gains = np.full(shape, DEAD, np.int32), np.zeros(shape, np.bool_)
+    moves[place], gains[place] = np.repeat(move, counts), np.repeat(gain, counts)
+    return moves, gains
+
+
 def _needs(
     moves: Int32s, gains: npt.NDArray[np.bool_], calls: Int32s, final: npt.NDArray[np.bool_]
 ) -> Int32s:
     """The fewest counts from each state to the end of its frame, by relaxation."""
     need = np.where(final | (moves == POP).any(axis=1), 0, FAR).astype(np.int32)
-    if not gains.any():
+    if not (calls[:, 2:] != UNBOUNDED).any():  # nobody asks
         return np.zeros_like(need)
     state, kind = np.nonzero(moves != POP)
     target = moves[state, kind]

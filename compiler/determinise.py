@@ -39,10 +39,22 @@ class Dfa:
     final: list[bool] = field(default_factory=list)
     frame: list[FrameId] = field(default_factory=list)
     starts: dict[FrameId, int] = field(default_factory=dict)
+    done: int = 0  # so many states, those of the string, are the smallest already
+
+    def first(self, count: int) -> Dfa:
+        """The first states alone, if no others follow them: a copy, to go on with."""
+        return Dfa(
+            self.edges[:count],
+            self.calls[:count],
+            self.final[:count],
+            self.frame[:count],
+            {frame: state for frame, state in self.starts.items() if state < count},
+            count,
+        )
 
 
-def determinise(nfa: Nfa, budget: int = DEFAULT_STATE_BUDGET) -> Dfa:
-    """The deterministic automaton of every frame.
+def determinise(nfa: Nfa, budget: int = DEFAULT_STATE_BUDGET, text: Dfa | None = None) -> Dfa:
+    """The deterministic automaton of every frame; that of the string may be known before.
 
     >>> from cmm.compiler.thompson import build_nfa
     >>> from cmm.grammar.nodes import Grammar, Literal, choice
@@ -51,21 +63,21 @@ def determinise(nfa: Nfa, budget: int = DEFAULT_STATE_BUDGET) -> Dfa:
     >>> [(chr(low), dfa.final[end]) for low, _, end, _ in dfa.edges[target]]
     [('b', True), ('c', True)]
     """
-    return _Construction(nfa, budget).run()
+    return _Construction(nfa, budget, text or Dfa()).run()
 
 
 class _Construction:
-    def __init__(self, nfa: Nfa, budget: int) -> None:
+    def __init__(self, nfa: Nfa, budget: int, text: Dfa) -> None:
         self.nfa = nfa
         self.budget = budget
-        self.dfa = Dfa()
+        self.dfa = text.first(text.done)
         self.numbers: dict[tuple[FrameId, frozenset[Item]], int] = {}
-        self.items: list[frozenset[Item]] = []
+        self.items: list[frozenset[Item]] = [frozenset()] * text.done
         self.closures: dict[Item, tuple[Item, ...]] = {}
         self.size = 0  # items of all states
 
     def run(self) -> Dfa:
-        done = 0
+        done = self.dfa.done
         while self.start_frames() or done < len(self.items):
             if done > self.budget or self.size > self.budget * ITEMS_PER_STATE:
                 raise StateBudgetExceeded(
@@ -99,7 +111,8 @@ class _Construction:
     def closure(self, item: Item) -> tuple[Item, ...]:
         """What empty moves reach, kept only where bytes, calls or the end come next."""
         if item not in self.closures:
-            self.closures[item] = tuple(self._reach(item))
+            plain = isinstance(item, int) and not self.nfa.empty[item] and self.nfa.moves[item]
+            self.closures[item] = (item,) if plain else tuple(self._reach(item))
         return self.closures[item]
 
     def _reach(self, item: Item) -> Iterable[Item]:
@@ -124,6 +137,10 @@ class _Construction:
     def expand(self, number: int) -> None:
         """Fill in the edges and calls of a state."""
         frame = self.dfa.frame[number]
+        if (only := self.single_move(self.items[number])) is not None:
+            low, high, target, gain = only
+            self.dfa.edges[number] = [(low, high, *self.target(frame, [target], gain))]
+            return
         moves, calls = self.resolved(self.items[number])
         self.dfa.calls[number] = [
             (called, bounds, self.number(frame, backs))
@@ -133,6 +150,16 @@ class _Construction:
             (low, high, *self.target(frame, targets, gain))
             for low, high, targets, gain in _split(moves, frame in self.nfa.distinct)
         ]
+
+    def single_move(self, items: frozenset[Item]) -> Step | None:
+        """The one move of a state within a literal: most states are that."""
+        if len(items) != 1:
+            return None
+        [item] = items
+        if not isinstance(item, int) or self.nfa.calls[item] or self.is_inside(item):
+            return None
+        moves = self.nfa.moves[item]
+        return moves[0] if len(moves) == 1 else None
 
     def target(self, frame: FrameId, items: list[Item], gain: int) -> tuple[int, int]:
         """The state of a set of items; one in which only strings go on is left to their frame."""

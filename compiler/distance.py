@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, TEXT_BODY, ByteAutomaton, State
+from cmm.compiler.boughs import Boughs
 from cmm.compiler.exits import ExitTrie
 from cmm.compiler.nfa import FAR
+from cmm.compiler.reached import Reached
 from cmm.compiler.rows import Rows
+from cmm.compiler.trie import Trie
 
 Int32s = npt.NDArray[np.int32]
-Continued = Mapping[int, Sequence[tuple[State, int]]]  # state -> states after it, and extra tokens
-NOWHERE: Continued = MappingProxyType({})
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +61,10 @@ class Distances:
             total += self._level(back, due)
         return min(total, FAR)
 
+    def of_all(self, reached: Reached) -> Int32s:
+        """Tokens from each of many states: `of` for all at once."""
+        return Sums.of(reached, self).values(self.to_end, self.after_text)
+
     def _level(self, control: int, due: int) -> int:
         """Tokens to the end of the frame from a control state that is not a string's."""
         further = due - int(self.need[control])
@@ -72,87 +79,236 @@ class Distances:
         return -(-due // int(self.stride[0]))
 
 
-def measure(automaton: ByteAutomaton, text: Rows, rows: Rows, body_exits: ExitTrie) -> Distances:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sums:
+    """`Distances.of` for many states, as sums of numbers that are known and others that still fall.
+
+    The terms of state i lie between `starts[i]` and the next: the state itself, then its levels.
+    Terms that are known stand in `known` and are 0 here, at an index behind all states.
+    """
+
+    terms: Int64s
+    starts: Int64s  # (states,)
+    known: Int64s  # (states,)
+    text: Int64s  # (some,) the states inside a string, for which there is another way:
+    body: Int64s  # from each of them to the string's body,
+    beyond: Int64s  # what follows it (by its index in after_text),
+    instead: Int64s  # (some, 2) in the place of these two terms
+    due: Bools  # (some,) it is the only way
+
+    @classmethod
+    def of(cls, reached: Reached, found: Distances) -> Sums:
+        """The sums for some states, once `bytes_to_end` and `round` are known."""
+        zero = len(found.to_end)
+        own = np.where(reached.due > 0, zero, reached.control)
+        level = np.where(reached.back_due > 0, zero, reached.back)
+        known = _known(reached.back, reached.back_due, found)
+        below = np.concatenate([[0], np.cumsum(known)])
+        starts = reached.starts[:-1] + np.arange(len(own))
+        deep = np.diff(reached.starts) > 0
+        text = np.flatnonzero((reached.control < len(found.to_body)) & deep)
+        control, due = reached.control[text], reached.due[text]
+        begun = (found.to_body[control] > 0) & (control > TEXT_BODY)
+        strides = -(-np.maximum(due - begun, 0) // int(found.stride[0]))
+        own_known = _known(reached.control, reached.due, found)
+        top = reached.starts[1:][text] - 1
+        back_due = reached.back_due[top] > 0
+        body = found.to_body[control] + strides + back_due * (1 + known[top])
+        return cls(
+            terms=np.insert(level, reached.starts[:-1], own),
+            starts=starts,
+            known=own_known + below[reached.starts[1:]] - below[reached.starts[:-1]],
+            text=text,
+            body=body - own_known[text] - known[top],
+            beyond=np.where(back_due, zero, reached.back[top]),
+            instead=np.stack([own[text], level[top]], 1),
+            due=due > 0,
+        )
+
+    def values(self, to_end: Int32s, after_text: Int32s) -> Int32s:
+        """The distance of each state."""
+        if not len(self.starts):
+            return to_end[:0]
+        far = np.append(to_end, 0).astype(np.int64)
+        total = self.known + np.add.reduceat(far[self.terms], self.starts)
+        if len(self.text):
+            straight = total[self.text]
+            through = straight - far[self.instead].sum(1) + self.body
+            through += np.append(after_text, 0)[self.beyond]
+            total[self.text] = np.where(self.due, through, np.minimum(straight, through))
+        found: Int32s = np.minimum(total, FAR).astype(np.int32)
+        return found
+
+
+def _known(control: Int32s, due: Int32s, found: Distances) -> Int64s:
+    """The distances of states to which something is due, and 0 for the others."""
+    further = np.maximum(due - found.need[control], 0).astype(np.int64)
+    written = found.bytes_to_end[control] + further * found.round[control]
+    return np.where(due > 0, written, 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextDistances:
+    """What a vocabulary alone says of distances: those of the string's states, see Distances."""
+
+    to_end: Int32s  # (text states,)
+    to_body: Int32s  # (text states,)
+    stride: Int32s  # (1,)
+
+
+def measure_text(automaton: ByteAutomaton, text: Rows) -> TextDistances:
+    """The distances within a string, from its token rows."""
+    edges = _Edges.of(text, 0, automaton)
+    to_body = np.full(automaton.text_states, FAR, np.int32)
+    to_end = to_body.copy()
+    to_body[TEXT_BODY] = 0
+    to_end[edges.leaving] = 1
+    for found in (to_body, to_end):
+        _fall(found, edges.origin, partial(_at, found, text.targets.control[edges.target]))
+    return TextDistances(to_end, to_body, np.array([_stride(text)], np.int32))
+
+
+def measure(
+    automaton: ByteAutomaton,
+    text: TextDistances,
+    rows: Rows,
+    further: BoughEdges,
+    body_exits: ExitTrie,
+) -> Distances:
     """Distances by relaxation: every state takes its nearest target, until nothing falls.
 
-    `text` are the rows of the string's states and `rows` those of all others; `body_exits` are
-    the remainders of the tokens that leave a string's body.
+    `rows` are those of all states but the string's, `further` the edges that they keep as boughs;
+    `body_exits` are the remainders of the tokens that leave a string's body.
     """
     base = automaton.text_states
     to_end = np.full(len(automaton.final), FAR, np.int32)
     to_end[automaton.final] = 0
-    to_body = np.full(base, FAR, np.int32)
-    to_body[TEXT_BODY] = 0
-    stride = np.array([_stride(text, automaton)], np.int32)
+    to_end[:base] = text.to_end
     in_bytes, rounds = _in_bytes(automaton)
+    after_text = np.full_like(to_end, FAR)
     found = Distances(
-        to_end, to_body, np.full_like(to_end, FAR), in_bytes, rounds, automaton.need, stride
+        to_end, text.to_body, after_text, in_bytes, rounds, automaton.need, text.stride
     )
-    inside, outside = _Edges(text, 0, automaton), _Edges(rows, base, automaton)
-    _relax(replace(found, to_end=to_body, to_body=to_body[:0]), inside)
-    to_end[inside.leaving] = to_end[outside.leaving] = 1
-    _relax(found, inside)
-    _relax(found, outside, _continuations(automaton, body_exits))
-    for array in (to_end, to_body, found.after_text, in_bytes, rounds, stride):
+    edges = _Edges.of(rows, base, automaton)
+    to_end[edges.leaving] = 1
+    reached = Reached.of_targets(rows.targets, automaton)
+    targets = Sums.of(reached, found)
+    continued = _Continued.of(automaton, body_exits, found)
+
+    def values() -> Int32s:
+        continued.fill(to_end, after_text)
+        stored = (targets.values(to_end, after_text) + reached.into_key)[edges.target]
+        return np.concatenate([stored, to_end[further.control]])
+
+    _fall(to_end, np.concatenate([edges.origin, further.origin]), values)
+    for array in (to_end, after_text, in_bytes, rounds):
         array.flags.writeable = False
     return found
 
 
-def _stride(text: Rows, automaton: ByteAutomaton) -> int:
+def _at(found: Int32s, states: Int32s) -> Int32s:
+    return found[states]
+
+
+def _stride(text: Rows) -> int:
     """The most characters up to which there is a token of every number, all within the body."""
     body = slice(text.starts[TEXT_BODY], text.starts[TEXT_BODY + 1])
-    target = text.target[body]
-    stays = text.targets.control[target] == TEXT_BODY
-    lengths = set(text.targets.spent[target[stays]].tolist())
+    stays = text.targets.control == TEXT_BODY
+    used = np.bincount(text.target[body], minlength=len(stays)) > 0
+    lengths = set(text.targets.spent[stays & used].tolist())
     return next((n - 1 for n in range(1, FAR) if n not in lengths), 0) or 1
 
 
-def _continuations(automaton: ByteAutomaton, exits: ExitTrie) -> Continued:
-    """For each state that strings return to, the states that their last token can reach there."""
-    calls = automaton.calls.tolist()
-    # a constrained string may have become a free one before its end, and then returns as that does
-    shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
-    backs = {back for entered, back, *_ in calls if entered == TEXT_BODY or shared}
-    return {
-        back: [(s, _into_key(s, automaton)) for _, s in exits.reached(automaton, State(back))]
-        for back in sorted(backs)
-    }
+def _fall(found: Int32s, origin: Int32s, values: Callable[[], Int32s]) -> None:
+    """Let every state take the least of its edges' values and one more, until nothing falls."""
+    before = None
+    while before is None or not np.array_equal(before, found):
+        before = found.copy()
+        np.minimum.at(found, origin, values() + 1)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _Edges:
     """The distinct (state, target) pairs of rows, and the states from which a token just exits."""
 
-    def __init__(self, rows: Rows, base: int, automaton: ByteAutomaton) -> None:
+    origin: Int32s
+    target: Int32s
+    leaving: Int32s
+
+    @classmethod
+    def of(cls, rows: Rows, base: int, automaton: ByteAutomaton) -> _Edges:
         origin = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
         count = max(len(rows.targets.control), 1)
         pairs = np.unique(origin.astype(np.int64) * count + rows.target)
-        self.origin, self.target = np.divmod(pairs, count)
-        self.origin += base
+        origin, target = np.divmod(pairs, count)
+        origin += base
         # Where what is counted is bounded, only a way that counts no more than it must is sure.
         bounded = np.isin(automaton.frame, _bounded_frames(automaton))
-        spare = rows.targets.cost(automaton)[self.target] == automaton.need[self.origin]
-        kept = spare | ~bounded[self.origin]
-        self.origin, self.target = self.origin[kept], self.target[kept]
+        spare = rows.targets.cost(automaton)[target] == automaton.need[origin]
+        kept = spare | ~bounded[origin]
         leaving = np.repeat(np.arange(len(rows.exits.starts) - 1), np.diff(rows.exits.starts))
         least = rows.exits.spent == automaton.need[leaving + base]
-        self.leaving = np.unique(leaving[rows.exits.exact & least]) + base
-        start = State(0)
-        self.states = [
-            rows.targets.state(target, automaton, start)
-            for target in range(len(rows.targets.control))
-        ]
-        self.into_key = np.array([_into_key(s, automaton) for s in self.states], np.int32)
-
-    def values(self, distances: Distances) -> Int32s:
-        """The distance of every target."""
-        return np.array([distances.of(state) for state in self.states], np.int32) + self.into_key
+        return cls(origin[kept], target[kept], np.unique(leaving[rows.exits.exact & least]) + base)
 
 
-def _into_key(state: State, automaton: ByteAutomaton) -> int:
-    """One more token on the way into a key: what is written of it may be a key that is taken."""
-    if not state.stack:
-        return 0
-    return int(automaton.keyed[state.stack[0]] >= 0)
+@dataclass(frozen=True, eq=False, repr=False)
+class BoughEdges:
+    """The edges of rows that are kept as boughs of an automaton's own: states and next states."""
+
+    origin: Int32s
+    control: Int32s
+
+
+def bough_edges(
+    rows: Rows, wide: Sequence[Boughs], trie: Trie, automaton: ByteAutomaton
+) -> BoughEdges:
+    """The distinct edges below all boughs but those of the JSON string's body."""
+    origin = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.bough_starts))
+    origin += automaton.text_states
+    bounded = np.isin(automaton.frame, _bounded_frames(automaton))
+    known: dict[tuple[int, int], Int32s] = {}
+    found = [np.zeros((2, 0), np.int32)]
+    for k in np.flatnonzero(rows.bough_bases).tolist():
+        node, base = int(rows.bough_nodes[k]), wide[int(rows.bough_bases[k]) - 1]
+        key = node, int(rows.bough_bases[k])
+        if key not in known:
+            kinds = np.unique(base.target[trie.low[node] : trie.high[node]])
+            known[key] = kinds[kinds >= 0]
+        kinds = known[key]
+        control = base.targets.control[kinds]
+        before = rows.targets.spent[rows.bough_targets[k]] - base.spent[node]
+        cost = before + base.targets.spent[kinds] + automaton.need[control]
+        kept = (cost == automaton.need[origin[k]]) | ~bounded[origin[k]]
+        found.append(np.stack([np.full(kept.sum(), origin[k]), control[kept]]))
+    return BoughEdges(*np.concatenate(found, axis=1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Continued:
+    """For each state that strings return to, the states that their last token can reach there."""
+
+    backs: Int32s  # (states returned to,)
+    starts: Int32s  # (states returned to + 1,)
+    sums: Sums
+    into_key: Int32s
+
+    @classmethod
+    def of(cls, automaton: ByteAutomaton, exits: ExitTrie, distances: Distances) -> _Continued:
+        calls = automaton.calls
+        # a constrained string may have become a free one before its end, and returns as that does
+        shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
+        backs = np.unique(calls[(calls[:, 0] == TEXT_BODY) | shared, 1])
+        found = [[s for _, s in exits.reached(automaton, State(back))] for back in backs.tolist()]
+        starts = np.cumsum([0, *map(len, found)])
+        reached = Reached.of_states([s for f in found for s in f], automaton)
+        return cls(backs, starts, Sums.of(reached, distances), reached.into_key)
+
+    def fill(self, to_end: Int32s, after_text: Int32s) -> None:
+        """The distances after a string, from those of the states that follow it."""
+        values = np.append(self.sums.values(to_end, after_text) + self.into_key, FAR)
+        nearest = np.minimum.reduceat(values, self.starts[:-1]) if len(self.backs) else values[:0]
+        nearest[np.diff(self.starts) == 0] = FAR
+        after_text[self.backs] = 1 + nearest
 
 
 def _bounded_frames(automaton: ByteAutomaton) -> list[int]:
@@ -163,17 +319,6 @@ def _bounded_frames(automaton: ByteAutomaton) -> list[int]:
     })  # fmt: skip
 
 
-def _relax(distances: Distances, edges: _Edges, continued: Continued = NOWHERE) -> None:
-    to_end, after_text = distances.to_end, distances.after_text
-    before = None
-    while before is None or not np.array_equal(before, to_end):
-        before = to_end.copy()
-        for back, states in continued.items():
-            nearest = (distances.of(state) + extra for state, extra in states)
-            after_text[back] = 1 + min(nearest, default=FAR)
-        np.minimum.at(to_end, edges.origin, edges.values(distances)[edges.target] + 1)
-
-
 def _in_bytes(automaton: ByteAutomaton) -> tuple[Int32s, Int32s]:
     """The fewest bytes from each state to the end of its frame, and for one more count in it.
 
@@ -181,6 +326,8 @@ def _in_bytes(automaton: ByteAutomaton) -> tuple[Int32s, Int32s]:
     at most the longest shortest way, of whatever characters its content is made.
     """
     moves, calls = automaton.moves, automaton.calls
+    if not calls[:, 3].any():  # nothing is ever due
+        return np.zeros(len(moves), np.int32), np.zeros(len(moves), np.int32)
     found = np.where((moves == POP).any(axis=1), 1, FAR).astype(np.int32)
     found[automaton.final] = 0
     rounds = np.zeros_like(found)

@@ -8,6 +8,8 @@ with a return, and is replaced by it: what such states allow is then shared by a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cmm.compiler.determinise import ENTERED, INSIDE, Dfa, Edge
 from cmm.compiler.nfa import TEXT_FRAME
 
@@ -17,6 +19,8 @@ Way = tuple[tuple[int, int, int], ...]  # byte ranges and the states of the stri
 
 def fold(dfa: Dfa) -> Dfa:
     """The same automaton with such states replaced; they are left without a way to them."""
+    if not any(flags & INSIDE for row in dfa.edges for *_, flags in row):
+        return dfa
     of_way = {
         tuple((low, high, target) for low, high, target, _ in edges): state
         for state, (edges, frame) in enumerate(zip(dfa.edges, dfa.frame, strict=True))
@@ -27,14 +31,14 @@ def fold(dfa: Dfa) -> Dfa:
     changed = True
     while changed:
         changed = False
-        for state, row in enumerate(edges):
+        for state, row in enumerate(edges[dfa.done :], dfa.done):
             if state not in folded and not dfa.calls[state] and not dfa.final[state]:
                 way, back = _way(row)
                 if back is not None and way in of_way:
                     folded[state] = of_way[way], back
                     changed = True
         edges = [[_redirected(edge, folded) for edge in row] for row in edges]
-    return Dfa(edges, dfa.calls, dfa.final, dfa.frame, dfa.starts)
+    return replace(dfa, edges=edges)
 
 
 def _entering_body(edge: Edge) -> Edge:

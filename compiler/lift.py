@@ -12,14 +12,16 @@ them again; what it has entered and not left are its levels. Two things are left
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
+from cmm.compiler.boughs import Boughs
 from cmm.compiler.nfa import FAR
-from cmm.compiler.rows import Boughs, Exits, Rows, Targets, gathered
+from cmm.compiler.rows import Exits, Rows, Targets, gathered
 from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
@@ -35,7 +37,7 @@ class Front:
     control: Int32s  # the state it is in now
     stack: Int32s  # the levels it has entered: a number of Levels
     spent: Int32s  # what it has counted in its level
-    thin: Bools  # in a string by way of a bough: only tokens that leave it are still followed
+    thin: Int32s  # on which bough, else -1: there only tokens that leave the string are followed
 
     def __getitem__(self, chosen: npt.NDArray[np.generic]) -> Front:
         return Front(*(getattr(self, item.name)[chosen] for item in fields(self)))
@@ -81,7 +83,7 @@ class Levels:
 
 
 def lift(
-    automaton: ByteAutomaton, trie: Trie, first: int, last: int, strings: Boughs | None = None
+    automaton: ByteAutomaton, trie: Trie, first: int, last: int, bases: Sequence[Boughs] = ()
 ) -> Rows:
     """The rows of the control states first up to last.
 
@@ -94,40 +96,44 @@ def lift(
     >>> rows.tokens[rows.starts[0] : rows.starts[1]].tolist()
     [0, 1]
 
-    `strings` says where boughs may begin; without it every token is followed to its end.
+    `bases` say where boughs may begin; without them every token is followed to its end.
     """
     levels = Levels(automaton.calls)
     origin = np.arange(first, last, dtype=np.int32)
     zero = np.zeros_like(origin)
-    front = Front(origin, zero, origin, zero, zero, zero.astype(np.bool_))
+    front = Front(origin, zero, origin, zero, zero, zero - 1)
     reached, left, boughs = [], [], []
     while len(front):
-        front, leaving = _descend(front, automaton, trie, levels, strings)
+        front, begun = _begin_boughs(front, bases)
+        boughs.append(begun)
+        front, leaving = _descend(front, automaton, trie, levels, bases)
         left.append(leaving)
-        reached.append(front[(trie.ending[front.node] > 0) & ~front.thin])
-        if strings is not None:
-            begins = _begins_bough(front, strings)
-            boughs.append(front[begins])
-            front = replace(front, thin=front.thin | begins)
+        reached.append(front[(trie.ending[front.node] > 0) & (front.thin < 0)])
     return _collect(reached, left, boughs, automaton, trie, levels, (first, last))
 
 
-def _begins_bough(front: Front, strings: Boughs) -> Bools:
-    begins: Bools = (front.control == strings.control[front.node]) & ~front.thin
-    return begins
+def _begin_boughs(front: Front, bases: Sequence[Boughs]) -> tuple[Front, Front]:
+    """The front, and what of it goes on from here as from one of the bases."""
+    thin = front.thin.copy()
+    for number, base in enumerate(bases):
+        thin[(thin < 0) & (base.control[front.node] == front.control)] = number
+    begins = np.flatnonzero(thin != front.thin)
+    front = replace(front, thin=thin)
+    return front, front[begins]
 
 
 def _descend(
-    front: Front, automaton: ByteAutomaton, trie: Trie, levels: Levels, strings: Boughs | None
+    front: Front, automaton: ByteAutomaton, trie: Trie, levels: Levels, bases: Sequence[Boughs]
 ) -> tuple[Front, Front]:
     """The front one level deeper, and what left its frame of origin on the way."""
     first = trie.first_child[front.node]
     counts = trie.first_child[front.node + 1] - first
     before = np.repeat(np.arange(len(counts)), counts)
     node = ranges(first, counts).astype(np.int32)
-    if strings is not None and front.thin.any():
-        kept = ~front.thin[before] | strings.leaving[node]
-        before, node = before[kept], node[kept]
+    thin = front.thin[before]
+    for number in np.unique(thin[thin >= 0]).tolist():
+        kept = (thin != number) | bases[number].leaving[node]
+        before, node, thin = before[kept], node[kept], thin[kept]
     kinds = automaton.classes[trie.byte[node]]
     move = automaton.moves[front.control[before], kinds]
     alive = np.flatnonzero(move != DEAD)
@@ -167,7 +173,7 @@ def _return(
         front.control[returned] = automaton.calls[call[stack], 1]
         front.spent[returned] = spent[stack]
         front.stack[returned] = below[stack]
-        front.thin[returned] = False
+        front.thin[returned] = -1
 
 
 def _collect(
@@ -198,6 +204,7 @@ def _collect(
         exits=Exits.of(exits.origin - first, exits.node, exits.spent, trie, last - first),
         bough_starts=gathered(begun.origin - first, last - first),
         bough_nodes=begun.node[begun_order],
+        bough_bases=begun.thin[begun_order],
         bough_targets=number[len(ends) :][begun_order],
     )
 
@@ -205,5 +212,5 @@ def _collect(
 def _joined(parts: list[Front]) -> Front:
     if not parts:
         empty = np.zeros(0, np.int32)
-        return Front(empty, empty, empty, empty, empty, empty.astype(np.bool_))
+        return Front(empty, empty, empty, empty, empty, empty)
     return Front(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Front)))

@@ -21,18 +21,19 @@ def useful_states(dfa: Dfa) -> set[int]:
     {0, 1}
     """
     before: dict[int, list[int]] = defaultdict(list)
+    known = set(range(dfa.done))
     returning: dict[int, list[tuple[FrameId, int]]] = defaultdict(list)  # calls by return state
     waiting: dict[FrameId, list[tuple[int, int]]] = defaultdict(list)  # and by frame
-    for state, edges in enumerate(dfa.edges):
-        for _, _, target, _ in edges:
+    for state in range(dfa.done, len(dfa.edges)):
+        for _, _, target, _ in dfa.edges[state]:
             before[target].append(state)
         for frame, _, target in dfa.calls[state]:
             waiting[frame].append((state, target))
             returning[target].append((frame, state))
-    useful = {state for state, final in enumerate(dfa.final) if final}
+    useful = known | {state for state, final in enumerate(dfa.final) if final}
     start_of = {state: frame for frame, state in dfa.starts.items()}
-    open_frames: set[FrameId] = set()
-    pending = deque(sorted(useful))
+    open_frames = {frame for frame, state in dfa.starts.items() if state in known}
+    pending = deque(sorted(useful - known))
     while pending:
         state = pending.popleft()
         reached = before[state] + [s for frame, s in returning[state] if frame in open_frames]
@@ -67,10 +68,8 @@ def _arcs(
     dfa: Dfa, useful: set[int], kinds: Mapping[Called, int]
 ) -> dict[int, list[tuple[Symbol, int]]]:
     """The moves and calls between useful states. Ranges are cut alike, so that equal ones match."""
-    cuts = sorted(
-        {edge[0] for s in useful for edge in dfa.edges[s]}
-        | {edge[1] + 1 for s in useful for edge in dfa.edges[s]}
-    )
+    states = sorted(state for state in useful if state >= dfa.done)
+    cuts = sorted({cut for s in states for edge in dfa.edges[s] for cut in (edge[0], edge[1] + 1)})
     pieces: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def cut(low: int, high: int) -> list[tuple[int, int]]:
@@ -91,7 +90,7 @@ def _arcs(
             for frame, bounds, target in dfa.calls[state]
             if target in useful and dfa.starts[frame] in useful
         ]
-        for state in sorted(useful)
+        for state in states
     }
 
 
@@ -143,14 +142,15 @@ def _quotient(
     block_of: dict[int, int],
     kinds: Sequence[Called],
 ) -> Dfa:
-    result = Dfa()
+    first = dfa.done
+    result = dfa.first(first)
     numbers: dict[int, int] = {}
     order: list[int] = []
 
     def number(state: int) -> int:
         block = block_of[state]
         if block not in numbers:
-            numbers[block] = len(order)
+            numbers[block] = first + len(order)
             order.append(state)
         return numbers[block]
 

@@ -48,6 +48,18 @@ class Targets(FrozenArrays):
             level_spent=np.array([count for _, count in parts], np.int32),
         ), inverse.reshape(-1).astype(np.int32)
 
+    @classmethod
+    def flat(cls, pairs: npt.NDArray[np.int64]) -> Targets:
+        """Targets within the frame of origin: control in the upper 32 bits, spent in the lower."""
+        none = np.zeros(0, np.int32)
+        return cls(
+            control=(pairs >> 32).astype(np.int32),
+            spent=(pairs & 0xFFFFFFFF).astype(np.int32),
+            level_starts=np.zeros(len(pairs) + 1, np.int32),
+            level_calls=none,
+            level_spent=none,
+        )
+
     def state(self, target: int, automaton: ByteAutomaton, origin: State) -> State:
         """The state that a token leads to from a state, keys of objects left out of account."""
         room, due = counted(origin.room, origin.due, int(self.spent[target]))
@@ -118,6 +130,7 @@ class Rows(FrozenArrays):
     exits: Exits
     bough_starts: Int32s  # (states + 1,)
     bough_nodes: Int32s  # (boughs,) nodes of the trie
+    bough_bases: Int32s  # (boughs,) from which state: 0 the string's body, then the wide states
     bough_targets: Int32s  # (boughs,) where the node's own bytes lead
 
     @classmethod
@@ -128,16 +141,6 @@ class Rows(FrozenArrays):
             targets=Targets(**arrays_under(f"{prefix}.targets", arrays)),
             exits=Exits(**arrays_under(f"{prefix}.exits", arrays)),
         )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Boughs(FrozenArrays):
-    """How the trie is read from within a string's body; it depends on the vocabulary alone."""
-
-    control: npt.NDArray[np.int16]  # (nodes,) the state after the node's bytes, below 0 if none
-    leaving: Bools  # (nodes,) does a token on this way leave the string
-    spent: Int32s  # (nodes,) the characters of the node's bytes
-    target: Int32s  # (places of trie.order,) the target of a token that stays inside, else -1
 
 
 def gathered(origin: Int32s, states: int) -> Int32s:

@@ -22,9 +22,10 @@ from cmm.compiler.artifact import (
     read_arrays,
     write_arrays,
 )
+from cmm.compiler.boughs import Boughs
 from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
-from cmm.compiler.rows import Boughs, Rows
+from cmm.compiler.rows import Rows, Targets
 from cmm.compiler.table import TokenTable, build_table
 from cmm.compiler.trie import Trie
 from cmm.compiler.vocabulary import (
@@ -162,7 +163,10 @@ def _unpack_vocabulary(packed: Packed) -> Vocabulary:
             PackedTokens(**arrays_under("tokens", arrays)),
             Trie(**arrays_under("trie", arrays)),
             Rows.unpack("text", arrays),
-            Boughs(**arrays_under("boughs", arrays)),
+            Boughs(
+                **arrays_under("boughs", arrays),
+                targets=Targets(**arrays_under("boughs.targets", arrays)),
+            ),
             header["vocabulary"],
         )
     except (TypeError, KeyError) as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +34,13 @@ from cmm.compiler.automaton import (
     build_automaton,
     counted,
 )
+from cmm.compiler.boughs import Boughs, make_boughs, wide_states
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
-from cmm.compiler.distance import Distances, measure
+from cmm.compiler.distance import Distances, bough_edges, measure
 from cmm.compiler.exits import ExitTrie, exits_of, merged, within
 from cmm.compiler.lift import lift
 from cmm.compiler.nfa import FAR
-from cmm.compiler.rows import Rows
+from cmm.compiler.rows import Rows, Targets
 from cmm.compiler.taken import completing_taken, without_taken
 from cmm.compiler.vocabulary import TokenId, Vocabulary
 from cmm.grammar.errors import InvalidInput
@@ -49,7 +50,7 @@ Int32s = npt.NDArray[np.int32]
 
 # Merged rows kept, of up to 600 kB each: those of strings, one for each way to go on after one.
 MERGED_ROWS_KEPT = 64
-STATES_KEPT = 4096
+STATES_KEPT = 256  # rows of states with counts, of 600 kB each where they are strings'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +104,7 @@ class TokenTable:
         row = rows.tokens[low:high]
         if state.room < FAR:
             row = row[self._costs(rows)[rows.target[low:high]] <= state.room]
-        boughs = [tokens for tokens, *_ in self._boughs(rows, i, state)]
+        boughs = [tokens for _, tokens, *_ in self._boughs(rows, i, state)]
         return merged([row, *boughs, within(nodes, state.room, state.due)])
 
     def distances_after(self, state: State) -> Int32s:
@@ -136,8 +137,7 @@ class TokenTable:
             if costs[kind] <= state.room:
                 following = rows.targets.state(kind, self.automaton, state)
                 yield rows.tokens[span][target == kind], following
-        strings = self.vocabulary.text_rows.targets
-        for tokens, target, reached, read in self._boughs(rows, i, state):
+        for strings, tokens, target, reached, read in self._boughs(rows, i, state):
             for kind in np.unique(target).tolist():
                 room, due = counted(reached.room, reached.due, int(strings.spent[kind]) - read)
                 following = State(int(strings.control[kind]), reached.stack, room, due)
@@ -155,20 +155,34 @@ class TokenTable:
 
     def _boughs(
         self, rows: Rows, i: int, state: State
-    ) -> Iterator[tuple[Int32s, Int32s, State, int]]:
-        """The tokens below each bough of a row, with their targets among those of strings.
+    ) -> Iterator[tuple[Targets, Int32s, Int32s, State, int]]:
+        """The tokens below each bough of a row, with the targets they are of.
 
         Also the state at the bough, and the characters read until there. Tokens that end on a
         bough stand in the row itself.
         """
-        trie, strings = self.vocabulary.trie, self.vocabulary.boughs
+        trie = self.vocabulary.trie
         for k in range(int(rows.bough_starts[i]), int(rows.bough_starts[i + 1])):
             node, target = rows.bough_nodes[k], int(rows.bough_targets[k])
+            base = self._base(int(rows.bough_bases[k]))
             reached = rows.targets.state(target, self.automaton, state)
             span = slice(trie.low[node] + trie.ending[node], trie.high[node])
-            kinds, read = strings.target[span], int(strings.spent[node])
-            fits = (kinds >= 0) & (self._text_costs[kinds] - read <= reached.room)
-            yield trie.order[span][fits], kinds[fits], reached, read
+            kinds, read = base.target[span], int(base.spent[node])
+            fits = kinds >= 0
+            if reached.room < FAR:
+                fits &= base.targets.cost(self.automaton)[kinds] - read <= reached.room
+            yield base.targets, trie.order[span][fits], kinds[fits], reached, read
+
+    @cached_property
+    def _base(self):  # type: ignore[no-untyped-def]
+        wide = wide_states(self.automaton)
+
+        def base(number: int) -> Boughs:
+            if number == 0:
+                return self.vocabulary.boughs
+            return make_boughs(self.automaton, self.vocabulary.trie, wide[number - 1])
+
+        return cache(base)
 
     def _costs(self, rows: Rows) -> Int32s:
         return self._text_costs if rows is self.vocabulary.text_rows else self._own_costs
@@ -195,6 +209,8 @@ class TokenTable:
         return lru_cache(None)(self._find_exits)
 
     def _find_exits(self, control: int) -> ExitTrie:
+        if control == TEXT_BODY:
+            return self.vocabulary.body_exits
         rows, i = self._place(control)
         return exits_of(rows.exits, i, self.vocabulary.tokens)
 
@@ -310,7 +326,8 @@ def build_table(
     """The token table of a grammar over a vocabulary."""
     automaton = build_automaton(grammar, budget)
     first, last = automaton.text_states, len(automaton.final)
-    rows = lift(automaton, vocabulary.trie, first, last, vocabulary.boughs)
-    exits = exits_of(vocabulary.text_rows.exits, TEXT_BODY, vocabulary.tokens)
-    distances = measure(automaton, vocabulary.text_rows, rows, exits)
+    wide = [make_boughs(automaton, vocabulary.trie, base) for base in wide_states(automaton)]
+    rows = lift(automaton, vocabulary.trie, first, last, [vocabulary.boughs, *wide])
+    further = bough_edges(rows, wide, vocabulary.trie, automaton)
+    distances = measure(automaton, vocabulary.text_distances, rows, further, vocabulary.body_exits)
     return TokenTable(vocabulary, automaton, rows, distances)

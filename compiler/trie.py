@@ -52,6 +52,14 @@ class Trie(FrozenArrays):
         above = np.repeat(np.arange(len(children), dtype=np.int32), children)
         return np.concatenate([np.zeros(1, np.int32), above])
 
+    @cached_property
+    def node_at(self) -> Int32s:
+        """The node at which each token of `order` ends."""
+        found = np.zeros(len(self.order), np.int32)
+        counts = self.ending.astype(np.int64)
+        found[ranges(self.low, counts)] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return found
+
     def tokens_of(self, data: bytes) -> Int32s:
         """The tokens that are exactly these bytes.
 

@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmm.compiler.automaton import DEAD, POP, TEXT_BODY, ByteAutomaton, build_automaton
+from cmm.compiler.automaton import TEXT_BODY, ByteAutomaton, build_automaton
+from cmm.compiler.boughs import Boughs, make_boughs
+from cmm.compiler.distance import TextDistances, measure_text
+from cmm.compiler.exits import ExitTrie, exits_of
 from cmm.compiler.lift import lift
-from cmm.compiler.rows import Boughs, Rows
+from cmm.compiler.rows import Rows
 from cmm.compiler.trie import Trie, build_trie
 from cmm.grammar.errors import InvalidInput, Unsupported
 from cmm.grammar.files import parse_json
@@ -86,6 +89,16 @@ class Vocabulary:
         """The tokens with at least so many double quotes."""
         return np.flatnonzero(self._quotes >= least).astype(np.int32)
 
+    @cached_property
+    def body_exits(self) -> ExitTrie:
+        """The tokens that leave a string from its body."""
+        return exits_of(self.text_rows.exits, TEXT_BODY, self.tokens)
+
+    @cached_property
+    def text_distances(self) -> TextDistances:
+        """The fewest tokens from each state of a string to its body and to its end."""
+        return measure_text(text_automaton(), self.text_rows)
+
     @property
     def size(self) -> int:
         """How many ids there are, control tokens included."""
@@ -95,36 +108,16 @@ class Vocabulary:
 def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
     """The vocabulary of the given tokens; an empty one marks a control token."""
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
-    automaton = build_automaton(Grammar(Text()))
+    automaton = text_automaton()
     text_rows = lift(automaton, trie, 0, automaton.text_states)
-    boughs = make_boughs(automaton, trie, text_rows)
+    boughs = make_boughs(automaton, trie, TEXT_BODY)
     return Vocabulary(packed, trie, text_rows, boughs, packed.digest())
 
 
-def make_boughs(automaton: ByteAutomaton, trie: Trie, text_rows: Rows) -> Boughs:
-    """How the trie is read from within a string's body."""
-    nodes = len(trie.byte)
-    control = np.full(nodes, DEAD, np.int32)
-    spent = np.zeros(nodes, np.int32)
-    left = np.zeros(nodes, np.bool_)
-    control[0] = TEXT_BODY
-    for level in trie.levels():
-        above = trie.parent[level]
-        before = np.maximum(control[above], 0)
-        kinds = automaton.classes[trie.byte[level]]
-        move = np.where(control[above] >= 0, automaton.moves[before, kinds], DEAD)
-        control[level] = move
-        spent[level] = spent[above] + (automaton.gains[before, kinds] & (move >= 0))
-        left[level] = (move == POP) | left[above]
-    leaving = left.copy()
-    for level in reversed(trie.levels()):
-        np.logical_or.at(leaving, trie.parent[level], leaving[level])
-    target = np.full(len(trie.order), -1, np.int32)
-    place = np.empty(int(trie.order.max(initial=-1)) + 1, np.int64)
-    place[trie.order] = np.arange(len(trie.order))
-    body = slice(text_rows.starts[TEXT_BODY], text_rows.starts[TEXT_BODY + 1])
-    target[place[text_rows.tokens[body]]] = text_rows.target[body]
-    return Boughs(control.astype(np.int16), leaving, spent, target)
+@cache
+def text_automaton() -> ByteAutomaton:
+    """The automaton of any JSON string, whose states are the first ones in all others."""
+    return build_automaton(Grammar(Text()))
 
 
 def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:

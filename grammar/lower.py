@@ -198,11 +198,14 @@ class Lowering:
         named = self.all_named(objects)
         classes = []
         for content, expression in self.other_keys(objects):
-            few = (content - texts(name for name, _ in named)).finite(FEW_KEYS)
+            if not self.evaluator.can_be(expression):
+                continue
+            few = content.finite(FEW_KEYS)
             if few is None:
                 classes.append((content, expression))
             else:
-                named += [(key, expression) for key in few]
+                taken = {name for name, _ in named}
+                named += [(key, expression) for key in few if key not in taken]
         return Members(objects, named, classes, self.value)
 
     def value(self, expression: Expression) -> Node | None:
@@ -226,6 +229,8 @@ class Lowering:
 
 def without_names(members: Members) -> Members:
     """The members with the named ones taken out of the others by their content."""
+    if not members.classes:
+        return members
     names = texts(name for name, _ in members.named)
     classes = [(content - names, expression) for content, expression in members.classes]
     return replace(members, classes=[each for each in classes if not each[0].is_empty])

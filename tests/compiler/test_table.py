@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmm.compiler import build_table, make_vocabulary
+from cmm.compiler.reached import Reached
 from cmm.compiler.vocabulary import read_tokens
 from cmm.grammar import (
     HERMES,
@@ -76,6 +77,16 @@ def test_some_token_is_always_nearer(grammar):
         else:
             assert min(map(table.distance, following)) <= distance - 1
         assert table.distances_after(state).tolist() == list(map(table.distance, following))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(grammars, json_grammars))
+def test_all_distances_at_once_are_those_one_by_one(grammar):
+    table = built(grammar)
+    if table is not None:
+        states = [s for s in explored(table, 30) if not table.automaton.key_is_taken(s)]
+        together = table.distances.of_all(Reached.of_states(states, table.automaton))
+        assert together.tolist() == list(map(table.distance, states))
 
 
 @settings(max_examples=60, deadline=None)
