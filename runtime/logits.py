@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cmm.runtime.attention import NAME, RowViews
 from cmm.runtime.choose import Logits, TokenId
 
 FEW = 1024  # more rows than that are not gathered: reading all of them in order is as fast
@@ -55,10 +56,12 @@ class LogitHead:
         asked: Sequence[Ask],
         places: Sequence[int],
         mask: Tensor | None = None,
+        views: RowViews | None = None,
     ) -> list[Logits]:
         """One forward pass; the logits asked for, at places in `tokens`.
 
-        `mask` says who sees whom, (tokens, cached and tokens); None: all that came before.
+        `mask` says who sees whom, (tokens, cached and tokens); None: all that came before. `views`
+        say it again for networks that attend row by row.
         """
         output = self._network(
             input_ids=torch.tensor([list(tokens)]),
@@ -66,6 +69,7 @@ class LogitHead:
             attention_mask=None if mask is None else mask[None, None],
             use_cache=True,
             **{self._cache_name: cache},
+            **({} if views is None else {NAME: views}),
             **(
                 {} if self._is_plain else {"logits_to_keep": torch.tensor(places, dtype=torch.long)}
             ),

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cmm.runtime.attention import RowView, RowViews, use_row_attention
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.logits import Ask, LogitHead, ask
 from cmm.runtime.prefix import PrefixFile, State
@@ -44,6 +45,7 @@ class Pack:
     shared = True  # one pass for all rows
 
     def __init__(self, network: Any) -> None:
+        use_row_attention(network)
         self._logits = LogitHead(network)
         self._cache: Any = cache_of([])
         self._owners = torch.empty(0, dtype=torch.long)  # (cached,)
@@ -89,7 +91,18 @@ class Pack:
         self._positions = torch.cat([self._positions, positions])
         mine = (self._owners == HEAD) | (self._owners == owners[:, None])
         mask = mine & (self._positions <= positions[:, None])
-        return self._forward(self._cache, chunks, positions, mask)
+        return self._forward(self._cache, chunks, positions, mask, self._views(chunks, mask))
+
+    def _views(self, chunks: Sequence[Chunk], mask: Tensor) -> RowViews:
+        """What each row has in the cache, now that its new tokens are counted in."""
+        rows, start = [], 0
+        for chunk in chunks:
+            new = slice(start, start + len(chunk.tokens))
+            own = (self._owners[self._head :] == chunk.owner).nonzero()[:, 0] + self._head
+            seen = torch.cat([torch.arange(self._head), own])
+            rows.append(RowView(new, own, mask[new][:, seen]))
+            start = new.stop
+        return RowViews(self._head, rows)
 
     def feed_alone(self, tokens: Sequence[TokenId], allowed: NDArray[np.int32]) -> Logits:
         """The logits after the head and these tokens; nothing is kept.
@@ -103,7 +116,12 @@ class Pack:
         return self._forward(cache_of(self._head_state), [chunk], positions, mask)[0][0]
 
     def _forward(
-        self, cache: Any, chunks: Sequence[Chunk], positions: Tensor, mask: Tensor
+        self,
+        cache: Any,
+        chunks: Sequence[Chunk],
+        positions: Tensor,
+        mask: Tensor,
+        views: RowViews | None = None,
     ) -> list[list[Logits]]:
         starts = np.cumsum([0, *(len(chunk.tokens) for chunk in chunks)]).tolist()
         pairs = list(zip(starts, chunks, strict=False))
@@ -115,6 +133,7 @@ class Pack:
             [one for chunk in chunks for one in chunk.asked],
             [start + one.place for start, chunk in pairs for one in chunk.asked],
             mask,
+            views,
         )
         numbers = iter(found)
         return [[next(numbers) for _ in chunk.asked] for chunk in chunks]
