@@ -24,6 +24,7 @@ HEAD = -1  # the owner of the tokens that every row sees
 GONE = -2  # the owner of tokens that no row sees any more
 ROOM_LEFT_EMPTY = 256  # tokens; taking them out copies the whole cache
 ALONE = 0  # the owner in a pass of one row
+LONG = 24  # new tokens a row from which attention goes row by row (docs/performance.md)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,10 @@ class Pack:
         self._positions = torch.cat([self._positions, positions])
         mine = (self._owners == HEAD) | (self._owners == owners[:, None])
         mask = mine & (self._positions <= positions[:, None])
-        return self._forward(self._cache, chunks, positions, mask, self._views(chunks, mask))
+        # Joining the head and a row's own tokens costs each row a copy; short chunks do not earn it.
+        long = len(chunks) > 1 and len(owners) >= LONG * len(chunks)
+        views = self._views(chunks, mask) if long else None
+        return self._forward(self._cache, chunks, positions, mask, views)
 
     def _views(self, chunks: Sequence[Chunk], mask: Tensor) -> RowViews:
         """What each row has in the cache, now that its new tokens are counted in."""

@@ -246,3 +246,16 @@ def test_long_prompts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
     engine = Engine(network, table, [1], drafter=Guesses(table, slow, random.Random(0)))  # type: ignore[arg-type]
     fast = dict(engine.decode([Request(prompt, read_clues("x")) for prompt in prompts], 60))
     assert [fast[0], fast[1]] == slow
+
+
+@pytest.mark.parametrize("kind", ["Qwen3", "Qwen2", "Llama"])
+def test_rows_attend_as_the_mask_says(kind: str) -> None:
+    """Chunks so long that attention goes row by row, twice, with tokens taken back between."""
+    network, table = tiny_network(5, PADDED, kind), TABLES[4]
+    prompts = [[(7 * i + k) % 256 for i in range(40 + k)] for k in range(5)]
+    head = list(range(30, 60))
+    slow = [decode_slowly(slow_logits(network), table, [*head, *prompt], 60) for prompt in prompts]
+    guesses: Any = Guesses(table, slow, random.Random(1))
+    engine = Engine(network, table, head, drafter=guesses)
+    fast = dict(engine.decode([Request(prompt, read_clues("x")) for prompt in prompts], 60))
+    assert [fast[index] for index in range(5)] == slow
