@@ -92,7 +92,7 @@ class Pack:
         self._positions = torch.cat([self._positions, positions])
         mine = (self._owners == HEAD) | (self._owners == owners[:, None])
         mask = mine & (self._positions <= positions[:, None])
-        # Joining the head and a row's own tokens costs each row a copy; short chunks do not earn it.
+        # Joining the head and a row's own tokens costs a copy, which short chunks do not earn.
         long = len(chunks) > 1 and len(owners) >= LONG * len(chunks)
         views = self._views(chunks, mask) if long else None
         return self._forward(self._cache, chunks, positions, mask, views)
