@@ -18,6 +18,7 @@ from torch import Tensor
 from cmm.runtime.attention import RowView, RowViews, use_row_attention
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.logits import Ask, LogitHead, ask
+from cmm.runtime.machine import give_back_memory
 from cmm.runtime.prefix import PrefixFile, State
 
 HEAD = -1  # the owner of the tokens that every row sees
@@ -163,6 +164,7 @@ class Pack:
             layer.keys = layer.keys.index_select(-2, places)
             layer.values = layer.values.index_select(-2, places)
         self._owners, self._positions = self._owners[places], self._positions[places]
+        give_back_memory()
 
 
 @torch.inference_mode()
