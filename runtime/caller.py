@@ -13,12 +13,14 @@ from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.choose import TokenId
-from cmm.runtime.engine import Engine
+from cmm.runtime.draft import Drafter, rank_functions, read_clues
+from cmm.runtime.engine import Engine, Request
+from cmm.runtime.machine import default_batch_size
 from cmm.runtime.model import Model, load_model
+from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import PromptConfig, config_for
 from cmm.runtime.prompts import build_frame
 from cmm.runtime.resolve import find_model
-from cmm.runtime.slow import decode_slowly
 
 
 class FunctionCall(BaseModel):
@@ -44,6 +46,8 @@ class Caller:
 
     `functions` are function schemas or the path of a file of them; `model` is what `--model`
     takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
+    `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
+    Neither it nor `drafts` nor `prefix_cache` changes an answer.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class Caller:
         config: PromptConfig | None = None,
         max_tokens: int | None = None,
         call_format: CallFormat = HERMES,
+        batch_size: int | None = None,
+        drafts: bool = True,
+        prefix_cache: bool = True,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -68,31 +75,58 @@ class Caller:
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )
-        self._engine = Engine(self.model.network, self.compiled.table, self._frame.head)
-        self._slow_forwards = 0
+        self._about = [(function.name, about(function)) for function in self.functions]
+        self._engine = self._make_engine(batch_size, drafts, prefix_cache)
+
+    def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
+        model, head, table = self.model, self._frame.head, self.compiled.table
+        longest = len(head) + self.max_tokens
+        return Engine(
+            model.network,
+            table,
+            head,
+            rows=batch_size or default_batch_size(model.network.config, longest),
+            drafter=Drafter(table, model.vocabulary.tokens, model.encoder.encode_text)
+            if drafts
+            else None,
+            prefix=PrefixFile(model.digest, model.network.dtype, head)
+            if prefix_cache and model.digest
+            else None,
+        )
 
     @property
     def forwards(self) -> int:
         """Forward passes of the model so far."""
-        return self._engine.forwards + self._slow_forwards
+        return self._engine.forwards
 
     def call(self, prompt: str) -> FunctionCall:
         """The call that answers one request."""
-        return self.call_many([prompt])[0]
+        return next(self.call_many([prompt]))
 
-    def call_many(self, prompts: Iterable[str]) -> list[FunctionCall]:
-        """The calls that answer some requests, in their order."""
-        calls = dict(self.stream(list(prompts)))
-        return [calls[index] for index in sorted(calls)]
+    def call_many(self, prompts: Iterable[str]) -> Iterator[FunctionCall]:
+        """The calls that answer some requests, in their order, each as soon as it can be given."""
+        ahead: dict[int, FunctionCall] = {}
+        given = 0
+        for index, call in self.stream(prompts):
+            ahead[index] = call
+            while given in ahead:
+                yield ahead.pop(given)
+                given += 1
 
-    def stream(self, prompts: Sequence[str]) -> Iterator[tuple[int, FunctionCall]]:
-        """(index, call) as soon as each is finished."""
-        requests = [self._request(number, text) for number, text in enumerate(prompts, 1)]
-        for index, answer in self._decode(requests):
-            yield index, self._read(prompts[index], answer)
+    def stream(self, prompts: Iterable[str]) -> Iterator[tuple[int, FunctionCall]]:
+        """(index, call) as soon as each is finished; prompts are read as rows become free."""
+        texts: dict[int, str] = {}
+        for index, answer in self._decode(self._requests(prompts, texts)):
+            yield index, self._read(texts.pop(index), answer)
 
-    def _request(self, number: int, text: str) -> list[TokenId]:
-        """The token ids after the shared head, if the prompt fits the model's context."""
+    def _requests(self, prompts: Iterable[str], texts: dict[int, str]) -> Iterator[Request]:
+        """The requests one by one; their texts are noted on the way."""
+        for index, text in enumerate(prompts):
+            texts[index] = text
+            yield self._request(index + 1, text)
+
+    def _request(self, number: int, text: str) -> Request:
+        """What follows the shared head, if the prompt fits the model's context."""
         ids = self._frame.request_ids(text)
         length = len(self._frame.head) + len(ids) + self.max_tokens
         if length > self.model.context:
@@ -101,20 +135,12 @@ class Caller:
                 f'"{self.model.name}" reads {self.model.context}',
                 advice="shorten the prompt, or name fewer functions",
             )
-        return ids
+        return Request(ids, read_clues(text, rank_functions(text, self._about)))
 
-    def _decode(self, requests: list[list[TokenId]]) -> Iterator[tuple[int, list[TokenId]]]:
-        """Answers from the engine, or from the slow twin where rows cannot share a sequence."""
+    def _decode(self, requests: Iterable[Request]) -> Iterator[tuple[int, list[TokenId]]]:
+        """Answers from the engine; its errors name the model."""
         try:
-            if self.model.packs:
-                yield from self._engine.decode(requests, self.max_tokens)
-                return
-            for index, request in enumerate(requests):
-                prompt = [*self._frame.head, *request]
-                table = self.compiled.table
-                answer = decode_slowly(self.model.next_logits, table, prompt, self.max_tokens)
-                self._slow_forwards += len(answer)
-                yield index, answer
+            yield from self._engine.decode(requests, self.max_tokens)
         except CmmError as error:
             raise CmmError(
                 f'{error.problem} (model "{self.model.name}")', advice=error.advice
@@ -131,3 +157,8 @@ class Caller:
                 "the arguments are nested too deeply to be read", advice="lower --max-tokens"
             ) from None
         return FunctionCall(prompt=prompt, name=name, parameters=parameters)
+
+
+def about(function: FunctionSchema) -> str:
+    """The words that describe a function: its description and its parameters' names."""
+    return " ".join([function.description, *function.parameters.get("properties", {})])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,7 +44,15 @@ def forced_token(table: Table, state: StateId) -> TokenId | None:
     return int(allowed[0]) if len(allowed) == 1 else None
 
 
-def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> TokenId:
+@dataclass(frozen=True)
+class Choice:
+    """A decision, and how far the runner-up was behind it."""
+
+    token: TokenId
+    margin: float
+
+
+def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Choice:
     """The likeliest allowed token after which the call can still end within `left` tokens.
 
     `logits` has one number for each allowed token, in their order. `left` counts the token that
@@ -52,11 +61,23 @@ def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Tok
     allowed = table.allowed(state)
     if not np.isfinite(logits).all():
         raise CmmError("the model computed a logit that is not a finite number")
-    best = int(allowed[int(np.argmax(logits))])  # argmax takes the first of equals
-    if table.distance(table.next(state, best)) < left:
-        return best
+    best, margin = first_and_margin(logits)
+    if table.distance(table.next(state, int(allowed[best]))) < left:
+        return Choice(int(allowed[best]), margin)
     # At least one token is near enough, but for keys that must differ: there a distance may be one
     # too low, and the call ends with the nearest tokens, past the limit rather than cut.
     distances = table.distances_after(state)
     near = distances < max(left, int(distances.min()) + 1)
-    return int(allowed[int(np.argmax(np.where(near, logits, -np.inf)))])
+    best, among_near = first_and_margin(np.where(near, logits, -np.inf))
+    return Choice(int(allowed[best]), min(margin, among_near))
+
+
+def first_and_margin(logits: Logits) -> tuple[int, float]:
+    """The place of the largest number, the first of equals, and its lead over the next.
+
+    >>> first_and_margin(np.array([1.0, 3.0, 2.5]))
+    (1, 0.5)
+    """
+    best = int(np.argmax(logits))
+    others = max(logits[:best].max(initial=-np.inf), logits[best + 1 :].max(initial=-np.inf))
+    return best, float(logits[best] - others)

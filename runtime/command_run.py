@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
 PROMPTS = INPUT / "function_calling_tests.json"
+DTYPES = ("float32", "bfloat16")
 OUTPUT = Path("data/output/function_calls.json")
 
 
@@ -29,6 +30,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="catalogue name, hub id, folder or .gguf file")
     parser.add_argument("--max_tokens", type=positive, metavar="N", help="most tokens of one call")
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
+    parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
+    parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
+    parser.add_argument("--no_prefix_cache", action="store_true", help="keep no prompt on disk")
 
 
 def positive(text: str) -> int:
@@ -44,6 +48,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--functions_definition", type=Path, metavar="F", help=str(FUNCTIONS))
     parser.add_argument("--input", type=Path, metavar="F", help=str(PROMPTS))
     parser.add_argument("--output", type=Path, metavar="F", default=OUTPUT, help=str(OUTPUT))
+    size = "requests at once; as many as memory allows, up to 32"
+    parser.add_argument("--batch_size", type=positive, metavar="N", help=size)
     add_model_options(parser)
 
 
@@ -111,12 +117,17 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
     """The caller that the options describe. Files are checked before torch is imported."""
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     from cmm.runtime.caller import Caller
+    from cmm.runtime.model import load_model
+    from cmm.runtime.resolve import find_model
 
+    model = load_model(find_model(options.model), dtype=options.dtype, threads=options.threads)
     return Caller(
         functions,
-        options.model,
+        model,
         config=config,
         max_tokens=options.max_tokens,
+        batch_size=getattr(options, "batch_size", None),
+        prefix_cache=not options.no_prefix_cache,
     )
 
 

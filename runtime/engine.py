@@ -1,39 +1,72 @@
-"""The fast decoder: all prompts together, each forward pass a decision for every row."""
+"""The fast decoder: all prompts together, each forward pass as many decisions as it can carry.
+
+row 0   pending  draft              a pass reads both, and asks after each token where the
+row 1   pending  draft draft draft  table leaves a choice. The draft is right as far as the
+row 2   pending                     model chooses the same; the first other choice ends it.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor
+import numpy as np
+import torch
 
+from cmm.runtime.apart import Apart
 from cmm.runtime.choose import (
+    Choice,
+    Logits,
     StateId,
     Table,
     TokenId,
     check_limit,
     choose_token,
+    first_and_margin,
     forced_token,
 )
-from cmm.runtime.pack import HEAD, Chunk, Pack
+from cmm.runtime.draft import Clues, Drafter, Step
+from cmm.runtime.logits import FEW, ask
+from cmm.runtime.pace import Pace
+from cmm.runtime.pack import Chunk, Pack, can_pack
+from cmm.runtime.prefix import PrefixFile
+
+# A lead below this may fall the other way with other tokens in the same pass: such decisions are
+# made again alone. The lead was seen to change by 0.25 at most in bfloat16, where logits are
+# multiples of 1/8, and by 1e-4 in float32 (docs/performance.md).
+CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.4}
+LONGEST = 64  # tokens of one draft
+PIECE = 1024  # tokens of a row in one pass: the mask grows with them times all that is cached
+
+
+@dataclass(frozen=True)
+class Request:
+    """The tokens after the head, and what they suggest for the call."""
+
+    tokens: Sequence[TokenId]
+    clues: Clues | None = None
 
 
 @dataclass
 class Row:
-    """One prompt on its way: where it stands in the table, what the model has not read yet."""
+    """One prompt on its way: where it stands in the table, what the model has read of it."""
 
     index: int  # the prompt's place in the input
+    request: Request
     state: StateId
-    pending: list[TokenId]
-    position: int  # of the first pending token
+    read: int = 0  # tokens of request and answer that are in the cache
     answer: list[TokenId] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> list[TokenId]:
+        return [*self.request.tokens, *self.answer]
 
     def take(self, table: Table, token: TokenId) -> None:
         """Append one token to the answer, and move on in the table."""
         self.answer.append(token)
-        self.pending.append(token)
         self.state = table.next(self.state, token)
 
     def take_forced(self, table: Table, max_tokens: int) -> None:
@@ -53,11 +86,24 @@ class Row:
 class Engine:
     """Decodes prompts that share a head; its key-value state is computed once and kept."""
 
-    def __init__(self, network: Any, table: Table, head: Sequence[TokenId], *, rows: int = 32):
+    def __init__(
+        self,
+        network: Any,
+        table: Table,
+        head: Sequence[TokenId],
+        *,
+        rows: int = 32,
+        drafter: Drafter | None = None,
+        prefix: PrefixFile | None = None,
+    ) -> None:
         self._table = table
         self._head = list(head)
         self._rows = rows
-        self._pack = Pack(network)
+        self._drafter = drafter
+        self._prefix = prefix
+        self._pack: Pack | Apart = (Pack if can_pack(network.config) else Apart)(network)
+        self._close = CLOSE.get(network.dtype, CLOSE[torch.bfloat16])
+        self._pace = Pace()
 
     @property
     def forwards(self) -> int:
@@ -65,52 +111,136 @@ class Engine:
         return self._pack.forwards
 
     def decode(
-        self, prompts: Iterable[Sequence[TokenId]], max_tokens: int
+        self, requests: Iterable[Request], max_tokens: int
     ) -> Iterator[tuple[int, list[TokenId]]]:
-        """(index, answer) for each prompt after the head, in the order in which they finish."""
+        """(index, answer) for each request, in the order in which they finish.
+
+        Requests are asked for one by one, as rows become free.
+        """
         check_limit(self._table, max_tokens)
-        self._prefill_head()
-        waiting = deque(enumerate(prompts))
+        self._pack.read_head(self._head, self._prefix)
+        waiting = enumerate(requests)
         active: list[Row] = []
         try:
-            while waiting or active:
-                while waiting and len(active) < self._rows:
-                    active.append(self._admit(*waiting.popleft(), max_tokens))
+            while True:
+                while len(active) < self._rows and (new := next(waiting, None)):
+                    active.append(self._admit(*new, max_tokens))
+                if not active:
+                    return
                 yield from self._settle(active, max_tokens)
                 if active:
                     self._advance(active, max_tokens)
         finally:
-            self._pack.drop_rows({row.index for row in active})
+            for row in active:
+                self._pack.forget(row.index)
 
-    def _prefill_head(self) -> None:
-        if self._head and not len(self._pack):
-            self._pack.feed([Chunk(HEAD, self._head, 0)])
-
-    def _admit(self, index: int, prompt: Sequence[TokenId], max_tokens: int) -> Row:
+    def _admit(self, index: int, request: Request, max_tokens: int) -> Row:
         """A new row; what it must say first is read along with the prompt."""
-        row = Row(index, self._table.start, list(prompt), len(self._head))
+        row = Row(index, request, self._table.start)
         row.take_forced(self._table, max_tokens)
         return row
 
     def _settle(self, active: list[Row], max_tokens: int) -> Iterator[tuple[int, list[TokenId]]]:
         """Hand out the finished rows and free their place."""
         done = [row for row in active if row.is_done(self._table, max_tokens)]
-        if done:
-            active[:] = [row for row in active if row not in done]
-            self._pack.drop_rows({row.index for row in done})
-            yield from ((row.index, row.answer) for row in done)
+        active[:] = [row for row in active if row not in done]
+        for row in done:
+            self._pack.forget(row.index)
+            if self._drafter:
+                self._drafter.remember(row.answer)
+            yield row.index, row.answer
 
     def _advance(self, active: list[Row], max_tokens: int) -> None:
-        """One forward pass: every row reads what is pending and makes its next decision."""
-        logits = self._pack.feed([Chunk(row.index, row.pending, row.position) for row in active])
-        for row, numbers in zip(active, logits, strict=True):
-            row.position += len(row.pending)
-            row.pending = []
-            self._decide(row, numbers, max_tokens)
-            row.take_forced(self._table, max_tokens)
+        """One forward pass: every row reads what is pending and makes its next decisions."""
+        sharing = len(active) if self._pack.shared else 1
+        least = sharing / self._pace.worth
+        steps = [self._draft(row, least, max_tokens) for row in active]
+        drafts = [[token for step in draft for token in step.tokens] for draft in steps]
+        chunks = [self._chunk(row, draft) for row, draft in zip(active, drafts, strict=True)]
+        began = time.perf_counter()
+        logits = self._pack.feed(chunks)
+        size = sum(len(chunk.tokens) for chunk in chunks)
+        passes = len(active) // sharing
+        self._pace.measured(size / passes, (time.perf_counter() - began) / passes)
+        for row, draft, chunk, numbers in zip(active, steps, chunks, logits, strict=True):
+            self._confirm(row, draft, chunk, numbers, max_tokens)
 
-    def _decide(self, row: Row, numbers: Tensor, max_tokens: int) -> None:
-        allowed = self._table.allowed(row.state)
-        logits = numbers.float().numpy()[allowed]
+    def _draft(self, row: Row, least: float, max_tokens: int) -> list[Step]:
+        """A guess of what comes; a token must be right with the chance `least` to be worth it.
+
+        A token that is right saves its row's share of a pass, one that is wrong costs itself.
+        """
+        if self._drafter is None or row.request.clues is None:
+            return []
+        if len(row.tokens) - row.read > PIECE:
+            return []
+        most = min(LONGEST, max_tokens - len(row.answer))
+        return self._drafter.propose(row.request.clues, row.answer, row.state, most, least)
+
+    def _confirm(
+        self, row: Row, draft: Sequence[Step], chunk: Chunk, numbers: list[Logits], max_tokens: int
+    ) -> None:
+        """Decide with what a pass computed, and drop what was read of a wrong draft."""
+        if not chunk.asked:  # a piece of a long prompt
+            row.read += len(chunk.tokens)
+            return
+        tokens = [token for step in draft for token in step.tokens]
+        asked = {one.place: found for one, found in zip(chunk.asked, numbers, strict=True)}
+        right = self._decide_all(row, tokens, asked, max_tokens)
+        row.read += len(chunk.tokens) - len(tokens) + right
+        if right < len(tokens):
+            end = len(self._head) + row.read
+            row.read = self._pack.take_back(row.index, end) - len(self._head)
+        if self._drafter:
+            self._drafter.learn(draft, right)
+
+    def _chunk(self, row: Row, draft: Sequence[TokenId]) -> Chunk:
+        """What is pending and the draft, with logits wherever the table leaves a choice."""
+        pending = row.tokens[row.read :]
+        if len(pending) > PIECE:
+            return Chunk(row.index, pending[:PIECE], len(self._head) + row.read)
+        state = row.state
+        asked = [ask(len(pending) - 1, self._table.allowed(state))]
+        for place, token in enumerate(draft, len(pending)):
+            state = self._table.next(state, token)
+            allowed = self._table.allowed(state)
+            last = place == len(pending) + len(draft) - 1
+            if len(allowed) > 1 or (last and len(allowed)):
+                asked.append(ask(place, allowed))
+        return Chunk(row.index, [*pending, *draft], len(self._head) + row.read, asked)
+
+    def _decide_all(
+        self, row: Row, draft: Sequence[TokenId], asked: dict[int, Logits], max_tokens: int
+    ) -> int:
+        """Decide as long as what was chosen is what was drafted; how much of the draft is right."""
+        first, before, right = min(asked), len(row.answer), 0
+        while True:
+            row.take(self._table, self._decide(row, asked[first + right], max_tokens).token)
+            row.take_forced(self._table, max_tokens)
+            chosen = row.answer[before:]
+            while right < min(len(draft), len(chosen)) and draft[right] == chosen[right]:
+                right += 1
+            if right < len(chosen) or row.is_done(self._table, max_tokens):
+                return right
+
+    def _decide(self, row: Row, numbers: Logits, max_tokens: int) -> Choice:
+        """One decision; a close one is made again, alone, so that it is the same in any batch."""
         left = max_tokens - len(row.answer)
-        row.take(self._table, choose_token(self._table, row.state, logits, left))
+        choice = self._choose(row.state, numbers, left)
+        if choice.margin >= self._close:
+            return choice
+        again = self._pack.feed_alone(row.tokens, self._table.allowed(row.state))
+        return self._choose(row.state, again, left)
+
+    def _choose(self, state: StateId, numbers: Logits, left: int) -> Choice:
+        """The likeliest allowed token; where many are, it mostly is the likeliest of all."""
+        allowed = self._table.allowed(state)
+        if len(allowed) <= FEW:
+            return choose_token(self._table, state, numbers, left)
+        token, margin = first_and_margin(numbers)
+        clear = math.isfinite(numbers.sum()) and margin >= self._close
+        if clear and allowed[np.searchsorted(allowed[:-1], token)] == token:
+            following = self._table.next(state, token)
+            if self._table.distance(following) < left:
+                return Choice(token, margin)
+        return choose_token(self._table, state, numbers[allowed], left)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,9 +15,12 @@ from cmm.compiler import Vocabulary, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
-from cmm.runtime.pack import can_pack
+from cmm.runtime.machine import computes_bfloat16, usable_threads
 from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.prefix import model_digest
+from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
+from cmm.runtime.template import load_template
 
 DTYPES = ("float32", "bfloat16")
 
@@ -29,14 +31,10 @@ class Model:
 
     name: str
     network: Any
-    template: Any  # the transformers tokenizer, for its chat template alone
+    template: ChatTemplate
     encoder: PlainEncoder
     vocabulary: Vocabulary
-
-    @property
-    def packs(self) -> bool:
-        """Can several rows share one sequence?"""
-        return can_pack(self.network.config)
+    digest: str = ""  # of the weights' files; empty: unknown, so nothing is kept on disk
 
     @property
     def context(self) -> int:
@@ -51,15 +49,16 @@ class Model:
         return numbers
 
 
-def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
+def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | None = None) -> Model:
     """Load network and tokenizer of a folder; code that a folder may bring is never run."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     hush_transformers()
+    torch.set_num_threads(threads or usable_threads())
     folder = str(place.folder)
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
+        template = load_template(place.folder)
         network: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=getattr(torch, dtype or best_dtype()),
@@ -73,8 +72,9 @@ def load_model(place: ModelPlace, *, dtype: str | None = None) -> Model:
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
     check_width(network, vocabulary, place.name)
-    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")))
-    return Model(place.name, network.eval(), tokenizer, encoder, vocabulary)
+    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")), take=True)
+    digest = model_digest(place.folder)
+    return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 
 
 def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
@@ -94,8 +94,4 @@ def best_dtype() -> str:
         if forced not in DTYPES:
             raise CmmError(f"CMM_DTYPE is {forced!r}", advice=f"use {' or '.join(DTYPES)}")
         return forced
-    try:
-        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
-    except OSError:
-        flags = set()
-    return "bfloat16" if flags & {"avx512_bf16", "amx_bf16", "bf16"} else "float32"
+    return "bfloat16" if computes_bfloat16() else "float32"

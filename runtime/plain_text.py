@@ -17,16 +17,18 @@ class PlainEncoder:
     A control token is any added token, special or not: `<|im_end|>` and `<tool_call>` alike.
     Texts of users are marked before the template is rendered (`protect`): the control tokens
     written in them are replaced by marks that no template or text contains. Afterwards
-    `encode_rendered` makes control tokens of what is left, and text of the marks.
+    `encode_rendered` makes control tokens of what is left, and text of the marks. With `take` the
+    tokenizer itself is changed instead of a copy, which takes a while to make.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, take: bool = False) -> None:
         added = tokenizer.get_added_tokens_decoder()
         self.controls = {token.content: number for number, token in added.items()}
         longest_first = sorted(self.controls, key=lambda text: (-len(text), text))
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._names = longest_first
-        self._text = text_tokenizer(tokenizer)
+        copy = tokenizer if take else Tokenizer.from_str(tokenizer.to_str())
+        self._text = text_tokenizer(copy, added.values())
 
     def encode_text(self, text: str) -> list[int]:
         """The ids of a text as text: no id is a control token, and they decode to the text."""
@@ -63,18 +65,17 @@ class PlainEncoder:
         yield rendered[end:], False
 
 
-def text_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that reads control tokens as text, and gives every character back as it was."""
-    copy = Tokenizer.from_str(tokenizer.to_str())
-    copy.no_padding()
-    copy.no_truncation()
+def text_tokenizer(tokenizer: Tokenizer, added: Iterable[AddedToken]) -> Tokenizer:
+    """Let it read its added tokens as text, and give every character back as it was."""
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
     # `encode_special_tokens` spares special tokens alone, so the other added ones become special.
-    for token in tokenizer.get_added_tokens_decoder().values():
-        copy.add_special_tokens([AddedToken(token.content, special=True, normalized=False)])
-    copy.encode_special_tokens = True
-    if isinstance(copy.normalizer, UNICODE_FORMS):
-        copy.normalizer = None
-    return copy
+    for token in added:
+        tokenizer.add_special_tokens([AddedToken(token.content, special=True, normalized=False)])
+    tokenizer.encode_special_tokens = True
+    if isinstance(tokenizer.normalizer, UNICODE_FORMS):
+        tokenizer.normalizer = None
+    return tokenizer
 
 
 def unused_mark(texts: Iterable[str]) -> str:

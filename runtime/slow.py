@@ -23,7 +23,7 @@ def decode_slowly(
         if len(answer) >= max_tokens and table.is_final(state):
             break
         logits = logits_of([*prompt, *answer])[allowed]
-        token = choose_token(table, state, logits, max_tokens - len(answer))
+        token = choose_token(table, state, logits, max_tokens - len(answer)).token
         answer.append(token)
         state = table.next(state, token)
     return answer

@@ -32,26 +32,63 @@ def tiny_tokenizer() -> Tokenizer:
     return tokenizer
 
 
+SIZES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 2048,
+    "initializer_range": 0.4,
+    "tie_word_embeddings": False,
+    "attn_implementation": "sdpa",
+}
+FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {  # configuration, network, its own sizes
+    "Qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {}),
+    "Qwen2": ("Qwen2Config", "Qwen2ForCausalLM", {}),
+    "Llama": ("LlamaConfig", "LlamaForCausalLM", {}),
+    "Gemma3": (
+        "Gemma3TextConfig",
+        "Gemma3ForCausalLM",
+        {
+            "sliding_window": 8,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "query_pre_attn_scalar": 8,
+        },
+    ),
+    "Gemma2": (
+        "Gemma2Config",
+        "Gemma2ForCausalLM",
+        {
+            "sliding_window": 8,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "query_pre_attn_scalar": 8,
+            "attn_implementation": "eager",
+        },
+    ),
+    "Qwen3.5": (
+        "Qwen3_5TextConfig",
+        "Qwen3_5ForCausalLM",
+        {
+            "layer_types": ["linear_attention", "full_attention"],
+            "linear_key_head_dim": 8,
+            "linear_value_head_dim": 8,
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4,
+        },
+    ),
+}
+
+
 def tiny_network(seed: int, rows: int, kind: str = "Qwen3") -> Any:
     """A random network in float32 whose logits differ enough to be told apart."""
     import transformers
 
     torch.manual_seed(seed)
-    config = getattr(transformers, f"{kind}Config")(
-        vocab_size=rows,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        max_position_embeddings=2048,
-        initializer_range=0.4,
-        tie_word_embeddings=False,
-        attn_implementation="sdpa",
-    )
-    network = getattr(transformers, f"{kind}ForCausalLM")(config)
-    return network.to(torch.float32).eval()
+    config, network, more = FAMILIES[kind]
+    made = getattr(transformers, config)(vocab_size=rows, **{**SIZES, **more})
+    return getattr(transformers, network)(made).to(torch.float32).eval()
 
 
 class Template:
