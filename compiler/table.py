@@ -83,6 +83,10 @@ class TokenTable:
         row: Int32s = self._allowed(state)
         return row
 
+    def keeps(self, state: State, token: TokenId) -> bool:
+        """Is an allowed token one to be chosen? Here all are; see CanonicalTable."""
+        return True
+
     @cached_property
     def _allowed(self):  # type: ignore[no-untyped-def]
         return lru_cache(STATES_KEPT)(self._find_allowed)

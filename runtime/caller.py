@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from cmm.compiler import compile_grammar
+from cmm.compiler import CanonicalTable, compile_grammar
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -47,7 +47,8 @@ class Caller:
     `functions` are function schemas or the path of a file of them; `model` is what `--model`
     takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
     `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
-    Neither it nor `drafts` nor `prefix_cache` changes an answer.
+    Neither it nor `drafts` nor `prefix_cache` changes an answer. `canonical` restricts answers to
+    the tokenizer's own spelling (None: where that is known).
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Caller:
         batch_size: int | None = None,
         drafts: bool = True,
         prefix_cache: bool = True,
+        canonical: bool | None = None,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -71,7 +73,10 @@ class Caller:
         self.config = config or config_for(self.model.name)
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
-        self.compiled = compile_grammar(call_format.grammar(self.functions), self.model.vocabulary)
+        vocabulary = self.model.vocabulary
+        self.compiled = compile_grammar(call_format.grammar(self.functions), vocabulary)
+        restricted = vocabulary.bpe is not None if canonical is None else canonical
+        self.table = CanonicalTable(self.compiled.table) if restricted else self.compiled.table
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )
@@ -79,7 +84,7 @@ class Caller:
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
 
     def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
-        model, head, table = self.model, self._frame.head, self.compiled.table
+        model, head, table = self.model, self._frame.head, self.table
         longest = len(head) + self.max_tokens
         return Engine(
             model.network,

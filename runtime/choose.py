@@ -14,6 +14,7 @@ from cmm.grammar.errors import CmmError
 TokenId = int
 StateId = Any  # opaque and hashable; only the table knows what is in it
 Logits = NDArray[np.float32]
+ASKED = 64  # tokens, the likeliest first, of which one may be the tokenizer's own spelling
 
 
 class Table(Protocol):
@@ -22,6 +23,7 @@ class Table(Protocol):
     @property
     def start(self) -> Hashable: ...
     def allowed(self, state: StateId) -> NDArray[np.int32]: ...
+    def keeps(self, state: StateId, token: TokenId) -> bool: ...
     def next(self, state: StateId, token: TokenId) -> StateId: ...
     def is_final(self, state: StateId) -> bool: ...
     def distance(self, state: StateId) -> int: ...
@@ -61,15 +63,33 @@ def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Cho
     allowed = table.allowed(state)
     if not np.isfinite(logits).all():
         raise CmmError("the model computed a logit that is not a finite number")
-    best, margin = first_and_margin(logits)
+    best, margin = first_kept(table, state, logits)
     if table.distance(table.next(state, int(allowed[best]))) < left:
         return Choice(int(allowed[best]), margin)
     # At least one token is near enough, but for keys that must differ: there a distance may be one
     # too low, and the call ends with the nearest tokens, past the limit rather than cut.
     distances = table.distances_after(state)
     near = distances < max(left, int(distances.min()) + 1)
-    best, among_near = first_and_margin(np.where(near, logits, -np.inf))
+    best, among_near = first_kept(table, state, np.where(near, logits, -np.inf))
     return Choice(int(allowed[best]), min(margin, among_near))
+
+
+def first_kept(table: Table, state: StateId, logits: Logits) -> tuple[int, float]:
+    """The place of the likeliest token that the table keeps, and its lead over the next.
+
+    Where none of the first tokens is kept, the likeliest is taken as it is: an end in some spelling
+    is better than none.
+    """
+    allowed, left = table.allowed(state), logits
+    for _ in range(min(ASKED, len(allowed))):
+        best, margin = first_and_margin(left)
+        if not np.isfinite(left[best]):
+            break
+        if table.keeps(state, int(allowed[best])):
+            return best, margin
+        left = left.copy()
+        left[best] = -np.inf
+    return first_and_margin(logits)
 
 
 def first_and_margin(logits: Logits) -> tuple[int, float]:
@@ -80,4 +100,4 @@ def first_and_margin(logits: Logits) -> tuple[int, float]:
     """
     best = int(np.argmax(logits))
     others = max(logits[:best].max(initial=-np.inf), logits[best + 1 :].max(initial=-np.inf))
-    return best, float(logits[best] - others)
+    return best, float(logits[best] - others) if np.isfinite(others) else np.inf

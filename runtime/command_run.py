@@ -32,6 +32,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
     parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
+    tokens = "spell as the tokenizer does (the default where that is known), or in any way"
+    parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
     parser.add_argument("--no_prefix_cache", action="store_true", help="keep no prompt on disk")
 
 
@@ -128,6 +130,7 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
         max_tokens=options.max_tokens,
         batch_size=getattr(options, "batch_size", None),
         prefix_cache=not options.no_prefix_cache,
+        canonical=None if options.tokens is None else options.tokens == "canonical",
     )
 
 

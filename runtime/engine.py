@@ -241,6 +241,6 @@ class Engine:
         clear = math.isfinite(numbers.sum()) and margin >= self._close
         if clear and allowed[np.searchsorted(allowed[:-1], token)] == token:
             following = self._table.next(state, token)
-            if self._table.distance(following) < left:
+            if self._table.keeps(state, token) and self._table.distance(following) < left:
                 return Choice(token, margin)
         return choose_token(self._table, state, numbers[allowed], left)

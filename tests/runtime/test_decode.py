@@ -129,6 +129,9 @@ class OneWay:
     def next(self, state: int, token: int) -> int:
         return state + 1
 
+    def keeps(self, state: int, token: int) -> bool:
+        return True
+
     def is_final(self, state: int) -> bool:
         return state == len(self.tokens)
 
