@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 # Before torch is imported: threads that wait for work sleep instead of spinning. With another busy
 # process on the machine, spinning made a forward pass five times slower.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# oneDNN keeps code for each shape of a product, 1,024 of them; passes have ever other shapes, and in
-# a thousand calls that grew to some 300 MB.
+# oneDNN keeps code for each shape of a product, 1,024 of them; passes have ever other shapes, and
+# in a thousand calls that grew to some 300 MB.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 __all__ = ["Caller", "FunctionCall"]
