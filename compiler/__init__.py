@@ -1,6 +1,7 @@
 """How it is recognised: byte automata, vocabularies, token tables, and their cache."""
 
 from cmm.compiler.automaton import ByteAutomaton, State, build_automaton
+from cmm.compiler.canonical import CanonicalTable
 from cmm.compiler.matching import Match, match
 from cmm.compiler.show import show_automaton
 from cmm.compiler.store import (
@@ -16,6 +17,7 @@ from cmm.compiler.vocabulary import Vocabulary, make_vocabulary
 
 __all__ = [
     "ByteAutomaton",
+    "CanonicalTable",
     "Compiled",
     "Match",
     "State",

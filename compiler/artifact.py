@@ -19,8 +19,9 @@ from safetensors.numpy import save
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
 HEADER = "cmm"  # our JSON in the file's metadata
-FORMAT = 8  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+FORMAT = 9  # raise it whenever the meaning of a file changes: older ones are then rebuilt
 DTYPES = {
+    "I64": np.dtype("<i8"),
     "BOOL": np.dtype(np.bool_),
     "U8": np.dtype(np.uint8),
     "U16": np.dtype(np.uint16),

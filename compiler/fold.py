@@ -14,48 +14,52 @@ from cmm.compiler.determinise import ENTERED, INSIDE, Dfa, Edge
 from cmm.compiler.nfa import TEXT_FRAME
 
 TEXT_BODY = 1  # the state behind the opening quote, in the order of `minimise`
-Way = tuple[tuple[int, int, int], ...]  # byte ranges and the states of the string they lead to
 
 
 def fold(dfa: Dfa) -> Dfa:
     """The same automaton with such states replaced; they are left without a way to them."""
     if not any(flags & INSIDE for row in dfa.edges for *_, flags in row):
         return dfa
-    of_way = {
-        tuple((low, high, target) for low, high, target, _ in edges): state
-        for state, (edges, frame) in enumerate(zip(dfa.edges, dfa.frame, strict=True))
-        if frame == TEXT_FRAME and state > TEXT_BODY and edges
-    }
-    edges = [[_entering_body(edge) for edge in row] for row in dfa.edges]
-    folded: dict[int, tuple[int, int]] = {}  # state -> (state of the string, return)
-    changed = True
-    while changed:
-        changed = False
-        for state, row in enumerate(edges[dfa.done :], dfa.done):
-            if state not in folded and not dfa.calls[state] and not dfa.final[state]:
-                way, back = _way(row)
-                if back is not None and way in of_way:
-                    folded[state] = of_way[way], back
-                    changed = True
-        edges = [[_redirected(edge, folded) for edge in row] for row in edges]
-    return replace(dfa, edges=edges)
+    folding = _Folding(dfa)
+    return replace(dfa, edges=[[folding.edge(edge) for edge in row] for row in dfa.edges])
 
 
-def _entering_body(edge: Edge) -> Edge:
-    low, high, target, flags = edge
-    return low, high, target, flags | (TEXT_BODY * ENTERED if flags & INSIDE else 0)
+class _Folding:
+    def __init__(self, dfa: Dfa) -> None:
+        self.dfa = dfa
+        self.of_way = {
+            tuple((low, high, target) for low, high, target, _ in edges): state
+            for state, (edges, frame) in enumerate(zip(dfa.edges, dfa.frame, strict=True))
+            if frame == TEXT_FRAME and state > TEXT_BODY and edges
+        }
+        self.spans = {tuple((low, high) for low, high, _ in way) for way in self.of_way}
+        self.known: dict[int, tuple[int, int] | None] = {}
 
+    def edge(self, edge: Edge) -> Edge:
+        """An edge, into the string where it can be."""
+        low, high, target, flags = edge
+        if flags & INSIDE:
+            return low, high, target, flags | TEXT_BODY * ENTERED
+        entered = self.entered(target)
+        if entered is None:
+            return edge
+        state, back = entered
+        return low, high, back, flags | INSIDE | state * ENTERED
 
-def _way(row: list[Edge]) -> tuple[Way, int | None]:
-    """The row as a row of the string, and the one state it all returns to."""
-    backs = {target if flags & INSIDE else None for _, _, target, flags in row}
-    back = backs.pop() if len(backs) == 1 else None
-    return tuple((low, high, flags // ENTERED) for low, high, _, flags in row), back
+    def entered(self, state: int) -> tuple[int, int] | None:
+        """The state of the string that a state is, and the return; None if it is none."""
+        if state not in self.known:
+            self.known[state] = None  # while it is asked: a way back to it is none of the string's
+            self.known[state] = self._entered(state)
+        return self.known[state]
 
-
-def _redirected(edge: Edge, folded: dict[int, tuple[int, int]]) -> Edge:
-    low, high, target, flags = edge
-    if flags & INSIDE or target not in folded:
-        return edge
-    entered, back = folded[target]
-    return low, high, back, flags | INSIDE | entered * ENTERED
+    def _entered(self, state: int) -> tuple[int, int] | None:
+        row = self.dfa.edges[state]
+        spans = tuple((low, high) for low, high, *_ in row)
+        if spans not in self.spans or self.dfa.calls[state] or self.dfa.final[state]:
+            return None
+        edges = [self.edge(edge) for edge in row]
+        backs = {target if flags & INSIDE else None for _, _, target, flags in edges}
+        way = tuple((low, high, flags // ENTERED) for low, high, _, flags in edges)
+        back = backs.pop() if len(backs) == 1 else None
+        return None if back is None or way not in self.of_way else (self.of_way[way], back)

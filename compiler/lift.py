@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
 from cmm.compiler.boughs import Boughs
 from cmm.compiler.nfa import FAR
-from cmm.compiler.rows import Exits, Rows, Targets, gathered
+from cmm.compiler.rows import Exits, Rows, Targets, distinct_rows, gathered
 from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
@@ -56,10 +56,9 @@ class Levels:
 
     def push(self, stack: Int32s, call: Int32s, spent: Int32s) -> Int32s:
         """The stacks with a call on top."""
-        rows = np.stack([stack, call, spent], 1)
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        distinct, inverse = distinct_rows(stack, call, spent)
         pushed = [self._number(*row) for row in distinct.tolist()]
-        return np.array(pushed, np.int32)[inverse.reshape(-1)]
+        return np.array(pushed, np.int32)[inverse]
 
     def _number(self, *key: int) -> int:
         below, call, spent = key

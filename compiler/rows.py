@@ -36,8 +36,7 @@ class Targets(FrozenArrays):
         cls, control: Int32s, stack: Int32s, spent: Int32s, table: Sequence[tuple[int, int, int]]
     ) -> tuple[Targets, Int32s]:
         """The distinct targets of some fronts, and which of them stands at each place."""
-        rows = np.stack([control, stack, spent], 1).astype(np.int32).reshape(-1, 3)
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        distinct, inverse = distinct_rows(control, stack, spent)
         levels = [_levels(stack, spent, table) for _, stack, spent in distinct.tolist()]
         parts = [part for _, inner in levels for part in inner]
         return cls(
@@ -46,7 +45,7 @@ class Targets(FrozenArrays):
             level_starts=np.cumsum([0, *(len(inner) for _, inner in levels)]).astype(np.int32),
             level_calls=np.array([call for call, _ in parts], np.int32),
             level_spent=np.array([count for _, count in parts], np.int32),
-        ), inverse.reshape(-1).astype(np.int32)
+        ), inverse
 
     @classmethod
     def flat(cls, pairs: npt.NDArray[np.int64]) -> Targets:
@@ -141,6 +140,24 @@ class Rows(FrozenArrays):
             targets=Targets(**arrays_under(f"{prefix}.targets", arrays)),
             exits=Exits(**arrays_under(f"{prefix}.exits", arrays)),
         )
+
+
+def distinct_rows(*columns: Int32s) -> tuple[Int32s, Int32s]:
+    """The distinct rows of some columns of numbers from 0 up, in order, and which one each is.
+
+    >>> distinct_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))[0].tolist()
+    [[0, 5], [1, 2]]
+    """
+    sizes = [int(column.max(initial=0)) + 1 for column in columns]
+    keys = np.zeros(len(columns[0]), np.int64)  # sorting one number is many times as fast as rows
+    for column, size in zip(columns, sizes, strict=True):
+        keys = keys * size + column
+    found, inverse = np.unique(keys, return_inverse=True)
+    parts = []
+    for size in reversed(sizes):
+        found, part = np.divmod(found, size)
+        parts.append(part)
+    return np.stack(parts[::-1], 1).astype(np.int32), inverse.astype(np.int32)
 
 
 def gathered(origin: Int32s, states: int) -> Int32s:

@@ -23,8 +23,10 @@ from cmm.compiler.artifact import (
     write_arrays,
 )
 from cmm.compiler.boughs import Boughs
+from cmm.compiler.bpe import Bpe
 from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
+from cmm.compiler.pretokens import Pretokenizer
 from cmm.compiler.rows import Rows, Targets
 from cmm.compiler.table import TokenTable, build_table
 from cmm.compiler.trie import Trie
@@ -32,6 +34,7 @@ from cmm.compiler.vocabulary import (
     PackedTokens,
     Vocabulary,
     make_vocabulary,
+    read_bpe,
     read_tokens,
     tokenizer_source,
 )
@@ -71,7 +74,8 @@ def load_vocabulary(tokenizer: Any) -> Vocabulary:
 
     def build() -> Vocabulary:
         try:
-            return make_vocabulary(read_tokens(source, name))
+            tokens = read_tokens(source, name)
+            return make_vocabulary(tokens, read_bpe(source, name, tokens))
         except CmmError as error:
             raise error.located(file=name) from None
 
@@ -153,21 +157,32 @@ def _pack_vocabulary(vocabulary: Vocabulary) -> Packed:
         **arrays_of("text", vocabulary.text_rows),
         **arrays_of("boughs", vocabulary.boughs),
     }
-    return arrays, {"vocabulary": vocabulary.digest}
+    header: dict[str, Any] = {"vocabulary": vocabulary.digest}
+    if vocabulary.bpe is not None:
+        arrays |= arrays_of("bpe", vocabulary.bpe)
+        header["cuts"] = vocabulary.bpe.pretokenizer.patterns
+    return arrays, header
 
 
 def _unpack_vocabulary(packed: Packed) -> Vocabulary:
     arrays, header = packed
     try:
+        boughs = Boughs(
+            **arrays_under("boughs", arrays),
+            targets=Targets(**arrays_under("boughs.targets", arrays)),
+        )
+        bpe = None
+        if "cuts" in header:
+            bpe = Bpe(
+                **arrays_under("bpe", arrays), pretokenizer=Pretokenizer(tuple(header["cuts"]))
+            )
         return Vocabulary(
             PackedTokens(**arrays_under("tokens", arrays)),
             Trie(**arrays_under("trie", arrays)),
             Rows.unpack("text", arrays),
-            Boughs(
-                **arrays_under("boughs", arrays),
-                targets=Targets(**arrays_under("boughs.targets", arrays)),
-            ),
+            boughs,
             header["vocabulary"],
+            bpe,
         )
     except (TypeError, KeyError) as error:
         raise DamagedFile(f"no vocabulary: {error}") from None

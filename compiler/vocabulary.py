@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cmm.compiler.automaton import TEXT_BODY, ByteAutomaton, build_automaton
 from cmm.compiler.boughs import Boughs, make_boughs
+from cmm.compiler.bpe import Bpe, merges_of_document
 from cmm.compiler.distance import TextDistances, measure_text
 from cmm.compiler.exits import ExitTrie, exits_of
 from cmm.compiler.lift import lift
@@ -76,6 +77,7 @@ class Vocabulary:
     text_rows: Rows
     boughs: Boughs
     digest: str
+    bpe: Bpe | None = None  # None where the tokenizer's own way to encode a text is not known
 
     @cached_property
     def _quotes(self) -> npt.NDArray[np.int32]:
@@ -105,13 +107,13 @@ class Vocabulary:
         return len(self.tokens)
 
 
-def make_vocabulary(tokens: Sequence[bytes]) -> Vocabulary:
+def make_vocabulary(tokens: Sequence[bytes], bpe: Bpe | None = None) -> Vocabulary:
     """The vocabulary of the given tokens; an empty one marks a control token."""
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
     automaton = text_automaton()
     text_rows = lift(automaton, trie, 0, automaton.text_states)
     boughs = make_boughs(automaton, trie, TEXT_BODY)
-    return Vocabulary(packed, trie, text_rows, boughs, packed.digest())
+    return Vocabulary(packed, trie, text_rows, boughs, packed.digest(), bpe)
 
 
 @cache
@@ -132,6 +134,20 @@ def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:
     if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
         raise InvalidInput("is no tokenizer.json", advice='it has no "model"')
     return _tokenizer_json(document)
+
+
+def read_bpe(source: bytes, name: str, tokens: Sequence[bytes]) -> Bpe | None:
+    """How a tokenizer encodes, from the same text; None where that is not supported.
+
+    A `.tiktoken` file does not say how texts are cut beforehand.
+    """
+    if name.endswith(".tiktoken"):
+        return None
+    try:
+        document = parse_json(source)
+        return merges_of_document(document, tokens) if _is_byte_level(document) else None
+    except Unsupported:
+        return None
 
 
 def tokenizer_source(tokenizer: Any) -> tuple[bytes, str]:
