@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from cmm.compiler import CanonicalTable, compile_grammar
+from cmm.compiler import CanonicalTable, TokenTable, compile_calls
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -48,7 +48,8 @@ class Caller:
     takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
     `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
     Neither it nor `drafts` nor `prefix_cache` changes an answer. `canonical` restricts answers to
-    the tokenizer's own spelling (None: where that is known).
+    the tokenizer's own spelling (None: where that is known). `table` is one that was compiled
+    before, of these functions in this format.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Caller:
         drafts: bool = True,
         prefix_cache: bool = True,
         canonical: bool | None = None,
+        table: TokenTable | None = None,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -74,9 +76,9 @@ class Caller:
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
         vocabulary = self.model.vocabulary
-        self.compiled = compile_grammar(call_format.grammar(self.functions), vocabulary)
+        table = table or compile_calls(self.functions, vocabulary, call_format).table
         restricted = vocabulary.bpe is not None if canonical is None else canonical
-        self.table = CanonicalTable(self.compiled.table) if restricted else self.compiled.table
+        self.table = CanonicalTable(table) if restricted else table
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )

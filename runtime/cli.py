@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import TextIO
 
 from cmm.grammar.errors import CmmError
-from cmm.runtime import command_check, command_compile, command_models, command_run
+from cmm.runtime import (
+    command_cache,
+    command_check,
+    command_compile,
+    command_models,
+    command_run,
+)
 from cmm.runtime.display import tell
 
 Command = Callable[[argparse.Namespace], int]
@@ -25,6 +31,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "compile": (command_compile.compile_table, command_compile.add_compile),
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
+    "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),
 }
 

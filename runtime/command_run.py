@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmm.compiler import TokenTable
+from cmm.compiler.store import functions_of
 from cmm.data import data_path
+from cmm.grammar.errors import InvalidInput
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.display import progress, tell
 from cmm.runtime.files import check_output, load_prompts, parse_prompt, write_json
@@ -27,6 +30,8 @@ OUTPUT = Path("data/output/function_calls.json")
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that asks a model."""
+    artifact = "a file of `cmm compile --output`, in the place of the functions"
+    parser.add_argument("--artifact", type=Path, metavar="F", help=artifact)
     parser.add_argument("--model", metavar="M", help="catalogue name, hub id, folder or .gguf file")
     parser.add_argument("--max_tokens", type=positive, metavar="N", help="most tokens of one call")
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
@@ -65,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
       cmm run --input prompts.json --output calls.json
       cmm run --functions_definition tools.json --model ./my-model
     """
-    functions = load_functions(options.functions_definition or shipped(FUNCTIONS))
+    functions = read_functions(options.functions_definition, options.artifact)
     prompts = load_prompts(options.input or shipped(PROMPTS))
     check_output(options.output)
     caller = make_caller(functions, options)
@@ -108,11 +113,20 @@ def call(options: argparse.Namespace) -> int:
       cmm call "What is the sum of 2 and 3?"
       cmm call "Greet john" --functions tools.json
     """
-    functions = load_functions(options.functions or shipped(FUNCTIONS))
+    functions = read_functions(options.functions, options.artifact)
     prompt = parse_prompt(options.prompt, "the prompt")
     answer = make_caller(functions, options).call(prompt)
     print(json.dumps(answer.model_dump(), ensure_ascii=False))
     return 0
+
+
+def read_functions(path: Path | None, artifact: Path | None) -> Sequence[FunctionSchema]:
+    """The functions of a file, or those that a compiled table was made of."""
+    if artifact is None:
+        return load_functions(path or shipped(FUNCTIONS))
+    if path is not None:
+        raise InvalidInput("name a function file or --artifact, not both", file=str(path))
+    return functions_of(artifact)
 
 
 def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
@@ -130,6 +144,7 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
         max_tokens=options.max_tokens,
         batch_size=getattr(options, "batch_size", None),
         prefix_cache=not options.no_prefix_cache,
+        table=TokenTable.load(options.artifact, model.vocabulary) if options.artifact else None,
         canonical=None if options.tokens is None else options.tokens == "canonical",
     )
 
