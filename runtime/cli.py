@@ -17,6 +17,7 @@ from cmm.runtime import (
     command_cache,
     command_check,
     command_compile,
+    command_grade,
     command_models,
     command_run,
 )
@@ -31,6 +32,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "compile": (command_compile.compile_table, command_compile.add_compile),
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
+    "grade": (command_grade.grade_files, command_grade.add_grade),
     "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),
 }
