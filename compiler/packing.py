@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.artifact import DamagedFile, Packed, arrays_of, arrays_under
-from cmm.compiler.automaton import CALL, ByteAutomaton, Int32s
+from cmm.compiler.automaton import CALL, DEAD, ByteAutomaton, Int32s
 from cmm.compiler.boughs import Boughs, wide_states
 from cmm.compiler.bpe import Bpe
 from cmm.compiler.distance import Distances
@@ -20,17 +20,20 @@ from cmm.compiler.table import TokenTable
 from cmm.compiler.trie import Trie
 from cmm.compiler.vocabulary import PackedTokens, Vocabulary
 
+Bools = npt.NDArray[np.bool_]
 SMALL = np.iinfo(np.int16)
 
 
 def pack_table(table: TokenTable) -> Packed:
     """A table as arrays and a header, its vocabulary named by digest only."""
+    automaton = table.automaton
     arrays = {
-        **arrays_of("automaton", table.automaton),
+        **arrays_of("automaton", automaton),
         **arrays_of("rows", table.rows),
         **arrays_of("distances", table.distances),
     }
-    automaton = table.automaton
+    del arrays["automaton.moves"], arrays["automaton.gains"]
+    arrays |= _sparse(automaton.moves, automaton.gains)
     return {name: _smaller(array) for name, array in arrays.items()}, {
         "about": dict(table.about),
         "made_by": version("call-me-maybe"),
@@ -50,8 +53,11 @@ def unpack_table(packed: Packed, vocabulary: Vocabulary) -> TokenTable:
         raise DamagedFile("it belongs to another vocabulary")
     try:
         arrays = {name: _plain(array) for name, array in arrays.items()}
+        moves, gains = _dense(**arrays_under("moves", arrays))
         automaton = ByteAutomaton(
             **arrays_under("automaton", arrays),
+            moves=moves,
+            gains=gains,
             start=header["start"],
             text_states=header["text_states"],
             names=tuple(map(frozenset, header["names"])),
@@ -110,6 +116,36 @@ def unpack_vocabulary(packed: Packed) -> Vocabulary:
         )
     except (TypeError, KeyError) as error:
         raise DamagedFile(f"no vocabulary: {error}") from None
+
+
+def _sparse(moves: Int32s, gains: Bools) -> dict[str, npt.NDArray[Any]]:
+    """The moves that there are, state by state: of most states it is one."""
+    state, kind = np.nonzero(moves != DEAD)
+    return {
+        "moves.count": np.bincount(state, minlength=len(moves)).astype(np.uint16),
+        "moves.kinds": np.array([moves.shape[1]], np.int32),
+        "moves.kind": kind.astype(np.uint8),
+        "moves.move": moves[state, kind],
+        "moves.gaining": np.flatnonzero(gains[state, kind]).astype(np.int32),
+    }
+
+
+def _dense(
+    count: npt.NDArray[np.uint16],
+    kinds: Int32s,
+    kind: npt.NDArray[np.uint8],
+    move: Int32s,
+    gaining: Int32s,
+) -> tuple[Int32s, Bools]:
+    """The table of moves, and that of gains."""
+    if not 1 <= kinds[0] <= 256 or count.sum() != len(kind):
+        raise ValueError("moves that do not add up")
+    state = np.repeat(np.arange(len(count)), count)
+    moves = np.full((len(count), int(kinds[0])), DEAD, np.int32)
+    gains = np.zeros(moves.shape, np.bool_)
+    moves[state, kind] = move
+    gains[state[gaining], kind[gaining]] = True
+    return moves, gains
 
 
 def _smaller(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:

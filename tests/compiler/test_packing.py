@@ -31,7 +31,8 @@ def table():
 def changed(name, value):
     """The packed table with one number of one array changed."""
     arrays, header = pack_table(table())
-    array = arrays[name].astype(np.int32)
+    wide = np.int32 if arrays[name].dtype == np.int16 else arrays[name].dtype
+    array = arrays[name].astype(wide)
     array.reshape(-1)[-1] = value
     return {**arrays, name: array}, header
 
@@ -50,7 +51,8 @@ def test_a_table_comes_back_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("automaton.moves", 30_000), ("automaton.moves", -30_000), ("automaton.calls", -1), ("automaton.keyed", 9),
+        ("moves.move", 30_000), ("moves.move", -30_000), ("moves.count", 60_000), ("moves.kinds", 1), ("moves.kinds", 257),
+        ("moves.gaining", -9_999_999), ("automaton.calls", -1), ("automaton.keyed", 9), ("automaton.classes", 250),
         ("rows.tokens", 100_000), ("rows.tokens", -1), ("rows.target", 5_000), ("rows.starts", 3),
         ("rows.targets.control", 9_999), ("rows.targets.level_starts", 0), ("rows.targets.level_calls", 99),
         ("rows.exits.depths", 0), ("rows.bough_nodes", 10_000_000), ("rows.bough_bases", 77), ("rows.bough_targets", -4),
