@@ -35,6 +35,7 @@ from cmm.compiler.automaton import (
     counted,
 )
 from cmm.compiler.boughs import Boughs, make_boughs, wide_states
+from cmm.compiler.collector import collector_paused
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.distance import Distances, bough_edges, measure
 from cmm.compiler.exits import ExitTrie, exits_of, merged, within
@@ -298,7 +299,11 @@ def build_table(
     grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
 ) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
-    automaton = build_automaton(grammar, budget)
+    with collector_paused():
+        return _built(build_automaton(grammar, budget), vocabulary)
+
+
+def _built(automaton: ByteAutomaton, vocabulary: Vocabulary) -> TokenTable:
     first, last = automaton.text_states, len(automaton.final)
     wide = [make_boughs(automaton, vocabulary.trie, base) for base in wide_states(automaton)]
     rows = lift(automaton, vocabulary.trie, first, last, [vocabulary.boughs, *wide])
