@@ -18,6 +18,7 @@ import types
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,7 @@ from cmm.grammar.errors import CmmError
 from cmm.grammar.files import read_json
 from cmm.grammar.functions import FunctionSchema, load_functions, parse_functions
 from cmm.runtime import Caller
+from cmm.runtime.files import load_prompts
 from cmm.runtime.grade import compare
 from cmm.runtime.model import Model, load_model
 from cmm.runtime.resolve import find_model
@@ -51,24 +53,29 @@ def cases_of(suite: str) -> Iterator[Case]:
     """The cases of a suite."""
     if suite == "default":
         functions = data_path("input", "functions_definition.json")
-        yield from own_cases("default", functions, EXPECTED)
+        prompts = data_path("input", "function_calling_tests.json")
+        yield from own_cases("default", functions, prompts, EXPECTED)
     elif suite.startswith("bfcl:"):
         yield from bfcl_cases(suite.removeprefix("bfcl:"))
     else:
         for folder in sorted(Path(suite).iterdir()):
             if (folder / "expected.json").is_file():
-                yield from own_cases(
-                    folder.name, folder / "functions.json", folder / "expected.json"
-                )
+                files = [folder / f"{part}.json" for part in ("functions", "prompts", "expected")]
+                yield from own_cases(folder.name, *files)
 
 
-def own_cases(name: str, functions: Path, expected: Path) -> Iterator[Case]:
+def own_cases(name: str, functions: Path, prompts: Path, expected: Path) -> Iterator[Case]:
     """Cases with one expected call each; those that are marked to be skipped are."""
     schemas = load_functions(functions)
-    for number, row in enumerate(read_json(expected)):
+    rows = zip(load_prompts(prompts), read_json(expected), strict=False)
+    for number, (prompt, row) in enumerate(rows):
         if not row.get("skip"):
-            judge = lambda call, row=row: [fault.kind for fault in compare(call, row)]  # noqa: E731
-            yield Case(f"{name}/{number}", row["prompt"], schemas, judge)
+            yield Case(f"{name}/{number}", prompt, schemas, partial(kinds_of_faults, row))
+
+
+def kinds_of_faults(expected: dict[str, Any], call: dict[str, Any]) -> list[str]:
+    """What is wrong with a call, in kinds."""
+    return [fault.kind for fault in compare(call, expected)]
 
 
 def bfcl_cases(category: str) -> Iterator[Case]:
