@@ -106,18 +106,29 @@ def compile_calls(
     vocabulary: Vocabulary,
     form: CallFormat = HERMES,
     budget: int = DEFAULT_STATE_BUDGET,
+    *,
+    any_order: bool = False,
 ) -> Compiled:
     """The table of all valid calls; its file holds the functions, so that it can be run alone."""
     about = {"call_format": form.name, "functions": [function.tool() for function in functions]}
-    return compile_grammar(form.grammar(functions), vocabulary, budget, about)
+    grammar = form.grammar(functions, any_order=any_order)
+    return compile_grammar(grammar, vocabulary, budget, about)
 
 
 def compile_schema(
-    schema: Any, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+    schema: Any,
+    vocabulary: Vocabulary,
+    budget: int = DEFAULT_STATE_BUDGET,
+    *,
+    any_order: bool = False,
 ) -> TokenTable:
-    """The token table of all values that a JSON Schema accepts."""
+    """The token table of all values that a JSON Schema accepts.
+
+    Keys come in the order of the schema, or in any order where they are few: `any_order`.
+    """
     try:
-        return compile_grammar(schema_grammar(schema), vocabulary, budget).table
+        grammar = schema_grammar(schema, any_order=any_order)
+        return compile_grammar(grammar, vocabulary, budget).table
     except StateBudgetExceeded:
         raise over_budget(schema, budget) from None
 

@@ -49,7 +49,8 @@ class Caller:
     `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
     Neither it nor `drafts` nor `prefix_cache` changes an answer. `canonical` restricts answers to
     the tokenizer's own spelling (None: where that is known). `table` is one that was compiled
-    before, of these functions in this format.
+    before, of these functions in this format. `any_order`: the model chooses the order of the
+    arguments, where they are few.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Caller:
         prefix_cache: bool = True,
         canonical: bool | None = None,
         table: TokenTable | None = None,
+        any_order: bool = False,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -76,7 +78,10 @@ class Caller:
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
         vocabulary = self.model.vocabulary
-        table = table or compile_calls(self.functions, vocabulary, call_format).table
+        if table is None:
+            table = compile_calls(
+                self.functions, vocabulary, call_format, any_order=any_order
+            ).table
         restricted = vocabulary.bpe is not None if canonical is None else canonical
         self.table = CanonicalTable(table) if restricted else table
         self._frame = build_frame(

@@ -14,6 +14,7 @@ from cmm.compiler.store import functions_of
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.display import progress, tell
 from cmm.runtime.files import check_output, load_prompts, parse_prompt, write_json
 from cmm.runtime.prompt_config import read_prompt_config
@@ -37,6 +38,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
     parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
+    order = f"arguments as declared, or in any order where a function has up to {MOST_IN_ANY_ORDER}"
+    parser.add_argument("--order", choices=("declared", "any"), default="declared", help=order)
     tokens = "spell as the tokenizer does (the default where that is known), or in any way"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
     parser.add_argument("--no_prefix_cache", action="store_true", help="keep no prompt on disk")
@@ -145,6 +148,7 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
         batch_size=getattr(options, "batch_size", None),
         prefix_cache=not options.no_prefix_cache,
         table=TokenTable.load(options.artifact, model.vocabulary) if options.artifact else None,
+        any_order=options.order == "any",
         canonical=None if options.tokens is None else options.tokens == "canonical",
     )
 
