@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import io
 import os
 import sys
 import warnings
@@ -76,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = show_warning
     if hasattr(sys, "set_int_max_str_digits"):  # an integer of a call may have more than 4,300
         sys.set_int_max_str_digits(0)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # JSON is UTF-8, whatever the terminal's language
+        sys.stdout.reconfigure(encoding="utf-8")
     options = build_parser().parse_args(normalise(sys.argv[1:] if arguments is None else arguments))
     command, _ = COMMANDS[options.command]
     try:
