@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import TextIO
 
 from cmm.grammar.errors import CmmError
-from cmm.runtime import command_check, command_compile, command_models, command_run
+from cmm.runtime import (
+    command_check,
+    command_compile,
+    command_models,
+    command_prove,
+    command_run,
+)
 from cmm.runtime.display import tell
 
 Command = Callable[[argparse.Namespace], int]
@@ -26,6 +32,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "compile": (command_compile.compile_table, command_compile.add_compile),
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
+    "prove": (command_prove.prove, command_prove.add_prove),
     "models": (command_models.models, command_models.add_models),
 }
 
