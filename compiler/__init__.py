@@ -1,12 +1,13 @@
 """How it is recognised: byte automata, vocabularies, token tables, and their cache."""
 
 from cmm.compiler.automaton import ByteAutomaton, State, build_automaton
+from cmm.compiler.cache import cache_dir
 from cmm.compiler.canonical import CanonicalTable
 from cmm.compiler.matching import Match, match
 from cmm.compiler.show import show_automaton
 from cmm.compiler.store import (
     Compiled,
-    cache_dir,
+    compile_calls,
     compile_functions,
     compile_grammar,
     compile_schema,
@@ -26,6 +27,7 @@ __all__ = [
     "build_automaton",
     "build_table",
     "cache_dir",
+    "compile_calls",
     "compile_functions",
     "compile_grammar",
     "compile_schema",

@@ -19,7 +19,7 @@ from safetensors.numpy import save
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
 HEADER = "cmm"  # our JSON in the file's metadata
-FORMAT = 9  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+FORMAT = 12  # raise it whenever the meaning of a file changes: older ones are then rebuilt
 DTYPES = {
     "I64": np.dtype("<i8"),
     "BOOL": np.dtype(np.bool_),
@@ -37,7 +37,8 @@ class DamagedFile(Exception):
 def write_arrays(path: Path, packed: Packed) -> int:
     """Write a file of arrays, so that it is there whole or not at all; returns its bytes."""
     arrays, header = packed
-    about = {**header, "format": FORMAT, "sha256": _digest(arrays)}
+    about = {**header, "format": FORMAT}
+    about["sha256"] = _digest(arrays, about)
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     data = save(whole, {HEADER: json.dumps(about, sort_keys=True)})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +58,26 @@ def read_arrays(path: Path) -> Packed:
 
     Raises OSError where it cannot be opened and DamagedFile where it is not as it was written.
     """
+    entries, header, body = _opened(path)
+    try:
+        arrays = {name: _array(body, entry) for name, entry in entries.items()}
+        used = max(entry["data_offsets"][1] for entry in entries.values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedFile(f"no valid header: {error}") from None
+    if used != len(body):
+        raise DamagedFile("another length")
+    if header.pop("sha256", None) != _digest(arrays, header):
+        raise DamagedFile("its content has changed")
+    return arrays, header
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header of a file alone, which says what it is; nothing else of it is verified."""
+    return _opened(path)[1]
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], memoryview]:
+    """The entries of a file, our header and the bytes of the arrays."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < 8:
@@ -68,18 +89,11 @@ def read_arrays(path: Path) -> Packed:
     try:
         entries = json.loads(bytes(mapped[8 : 8 + length]))
         header = json.loads(entries.pop("__metadata__")[HEADER])
-        body = mapped[8 + length :]
-        arrays = {name: _array(body, entry) for name, entry in entries.items()}
-        used = max(entry["data_offsets"][1] for entry in entries.values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(f"no valid header: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise DamagedFile("another format")
-    if used != len(body):
-        raise DamagedFile("another length")
-    if header.get("sha256") != _digest(arrays):
-        raise DamagedFile("its content has changed")
-    return arrays, header
+    return entries, header, mapped[8 + length :]
 
 
 def _array(body: memoryview, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
@@ -89,8 +103,8 @@ def _array(body: memoryview, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
     return np.frombuffer(body[low:high], DTYPES[entry["dtype"]]).reshape(entry["shape"])
 
 
-def _digest(arrays: Arrays) -> str:
-    whole = hashlib.sha256()
+def _digest(arrays: Arrays, header: Mapping[str, Any]) -> str:
+    whole = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]
         whole.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

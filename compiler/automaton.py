@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmm.compiler.collector import collector_paused
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET, ENTERED, GAIN, INSIDE, Dfa, determinise
 from cmm.compiler.fold import TEXT_BODY, fold
 from cmm.compiler.frozen import FrozenArrays
@@ -216,6 +217,11 @@ def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> Byt
 
     Raises InvalidInput where the grammar has no text, StateBudgetExceeded over the state budget.
     """
+    with collector_paused():
+        return _built(grammar, budget)
+
+
+def _built(grammar: Grammar, budget: int) -> ByteAutomaton:
     with deep_recursion():
         nfa = build_nfa(grammar)
     dfa = fold(minimise(determinise(nfa, budget, _text())))

@@ -87,7 +87,7 @@ class Bpe(FrozenArrays):
         waiting: list[tuple[int, int, TokenId, TokenId, TokenId]] = []  # rank, place, pair, merged
 
         def consider(i: int) -> None:
-            if 0 <= i and after[i] < size:
+            if i >= 0 and after[i] < size:
                 merge = self._merge(tokens[i], tokens[after[i]])
                 if merge is not None:
                     heappush(waiting, (merge[0], i, tokens[i], tokens[after[i]], merge[1]))

@@ -123,7 +123,11 @@ class CanonicalTable:
         return found if len(row) == len(every) else found[np.searchsorted(every, row)]
 
     def _data(self, tokens: tuple[TokenId, ...]) -> bytes:
-        return b"".join(self.table.vocabulary.tokens[token] for token in tokens)
+        return b"".join(map(self._bytes, tokens))
+
+    @cached_property
+    def _bytes(self):  # type: ignore[no-untyped-def]
+        return lru_cache(4 * KEPT)(self.table.vocabulary.tokens.__getitem__)
 
     def _tail(self, tokens: tuple[TokenId, ...]) -> tuple[TokenId, ...]:
         """The tokens from the last piece on: where that begins stays, whatever follows."""
@@ -133,7 +137,7 @@ class CanonicalTable:
         return tuple(token for token, end in zip(tokens, ends, strict=True) if end > at)
 
     def _ends(self, tokens: tuple[TokenId, ...]) -> list[int]:
-        return list(accumulate(len(self.table.vocabulary.tokens[token]) for token in tokens))
+        return list(accumulate(map(len, map(self._bytes, tokens))))
 
     def _cuts(self, data: bytes) -> list[int]:
         """Where pieces begin, in bytes, but for the first; a character that is cut off is left."""
@@ -179,7 +183,7 @@ class CanonicalTable:
     def _begins(self, tokens: tuple[TokenId, ...], data: bytes, cuts: list[int]) -> bool:
         """Does the encoding of a text begin with the tokens?
 
-        It does if each pair is right, and the last token with what follows: so only that is encoded.
+        It does if each pair is right, and the last token with what follows: only that is encoded.
         """
         ends, cut = self._ends(tokens), set(cuts)
         if not {at for at in cut if at < ends[-1]} <= set(ends):

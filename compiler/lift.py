@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
 from cmm.compiler.boughs import Boughs
-from cmm.compiler.nfa import FAR
+from cmm.compiler.nfa import FAR, UNBOUNDED
 from cmm.compiler.rows import Exits, Rows, Targets, distinct_rows, gathered
 from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -51,6 +52,7 @@ class Levels:
 
     def __init__(self, calls: Int32s) -> None:
         self.calls = calls
+        self.bounded = bool((calls[:, 2:] != UNBOUNDED).any())
         self.table: list[tuple[int, int, int]] = [(0, -1, 0)]  # (below, call, spent below)
         self.numbers: dict[tuple[int, int, int], int] = {}
 
@@ -125,10 +127,7 @@ def _descend(
     front: Front, automaton: ByteAutomaton, trie: Trie, levels: Levels, bases: Sequence[Boughs]
 ) -> tuple[Front, Front]:
     """The front one level deeper, and what left its frame of origin on the way."""
-    first = trie.first_child[front.node]
-    counts = trie.first_child[front.node + 1] - first
-    before = np.repeat(np.arange(len(counts)), counts)
-    node = ranges(first, counts).astype(np.int32)
+    before, node = _children(front, automaton, trie)
     thin = front.thin[before]
     for number in np.unique(thin[thin >= 0]).tolist():
         kept = (thin != number) | bases[number].leaving[node]
@@ -144,13 +143,30 @@ def _descend(
     leaving = returning & (front.stack == 0)
     called = np.flatnonzero(front.control <= CALL)
     returned = np.flatnonzero(returning & ~leaving)
-    room, due = levels.bounds(front.stack)
+    room, due = levels.bounds(front.stack) if levels.bounded else (None, None)
     _enter(front, called, automaton, levels)
     _return(front, returned, automaton, levels)
-    fits = room - front.spent >= np.where(front.control >= 0, automaton.need[front.control], 0)
-    fits[called] = True
-    fits[returned] = due[returned] <= moved.spent[returned] if len(returned) else True
-    return front[fits & ~leaving], front[leaving]
+    kept = ~leaving
+    if room is not None and due is not None:
+        need = np.where(front.control >= 0, automaton.need[front.control], 0)
+        fits = room - front.spent >= need
+        fits[called] = True
+        fits[returned] = due[returned] <= moved.spent[returned] if len(returned) else True
+        kept &= fits
+    return front[kept], front[leaving]
+
+
+def _children(front: Front, automaton: ByteAutomaton, trie: Trie) -> tuple[Int64s, Int32s]:
+    """The nodes below the front's, and which of it each is below."""
+    if not front.node.any():  # at the root: 256 children of each, of which a state has few moves
+        last = int(trie.first_child[1])
+        kinds = automaton.classes[trie.byte[1:last]]
+        before, child = np.nonzero(automaton.moves[front.control][:, kinds] != DEAD)
+        return before, (child + 1).astype(np.int32)
+    first = trie.first_child[front.node]
+    counts = trie.first_child[front.node + 1] - first
+    before = np.repeat(np.arange(len(counts)), counts)
+    return before, ranges(first, counts).astype(np.int32)
 
 
 def _enter(

@@ -3,54 +3,41 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import platformdirs
 
 from cmm.compiler.artifact import (
     FORMAT,
     DamagedFile,
     Packed,
-    arrays_of,
-    arrays_under,
     read_arrays,
+    read_header,
     write_arrays,
 )
-from cmm.compiler.boughs import Boughs
-from cmm.compiler.bpe import Bpe
 from cmm.compiler.budget import over_budget
+from cmm.compiler.cache import cache_dir, make_room, touch
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
-from cmm.compiler.pretokens import Pretokenizer
-from cmm.compiler.rows import Rows, Targets
+from cmm.compiler.packing import pack_table, pack_vocabulary, unpack_table, unpack_vocabulary
 from cmm.compiler.table import TokenTable, build_table
-from cmm.compiler.trie import Trie
 from cmm.compiler.vocabulary import (
-    PackedTokens,
     Vocabulary,
     make_vocabulary,
     read_bpe,
     read_tokens,
     tokenizer_source,
 )
-from cmm.grammar.errors import CmmError, StateBudgetExceeded
+from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.formats import HERMES, CallFormat
-from cmm.grammar.functions import FunctionSchema
+from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, digest
 
 Value = TypeVar("Value")
-
-
-def cache_dir() -> Path:
-    """Where compiled files are kept: CMM_CACHE_DIR, or the platform's cache folder."""
-    chosen = os.environ.get("CMM_CACHE_DIR")
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("cmm", appauthor=False))
 
 
 @dataclass(frozen=True)
@@ -80,21 +67,29 @@ def load_vocabulary(tokenizer: Any) -> Vocabulary:
             raise error.located(file=name) from None
 
     path = cache_dir() / f"vocabulary-{key[:32]}.safetensors"
-    return _cached(path, _unpack_vocabulary, build, _pack_vocabulary)[0]
+    return _cached(path, unpack_vocabulary, build, pack_vocabulary)[0]
 
 
 def compile_grammar(
-    grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+    grammar: Grammar,
+    vocabulary: Vocabulary,
+    budget: int = DEFAULT_STATE_BUDGET,
+    about: Mapping[str, Any] | None = None,
 ) -> Compiled:
-    """The table of a grammar, from the cache or built and put there."""
+    """The table of a grammar, from the cache or built and put there.
+
+    `about` is kept in the file: JSON that says what it was made of.
+    """
     began = time.perf_counter()
-    key = hashlib.sha256(f"{FORMAT} {vocabulary.digest} {digest(grammar)}".encode()).hexdigest()
+    about = {**(about or {}), "grammar": digest(grammar)}
+    parts = [FORMAT, vocabulary.digest, json.dumps(about, sort_keys=True)]
+    key = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
     path = cache_dir() / f"table-{key[:32]}.safetensors"
     table, written, reused = _cached(
         path,
-        lambda packed: TokenTable.unpack(packed, vocabulary),
-        lambda: build_table(grammar, vocabulary, budget),
-        TokenTable.pack,
+        lambda packed: unpack_table(packed, vocabulary),
+        lambda: replace(build_table(grammar, vocabulary, budget), about=about),
+        pack_table,
     )
     return Compiled(table, path if written else None, time.perf_counter() - began, reused)
 
@@ -103,24 +98,59 @@ def compile_functions(
     functions: Sequence[FunctionSchema], vocabulary: Vocabulary, form: CallFormat = HERMES
 ) -> TokenTable:
     """The token table of all valid calls of the functions."""
-    return compile_grammar(form.grammar(functions), vocabulary).table
+    return compile_calls(functions, vocabulary, form).table
+
+
+def compile_calls(
+    functions: Sequence[FunctionSchema],
+    vocabulary: Vocabulary,
+    form: CallFormat = HERMES,
+    budget: int = DEFAULT_STATE_BUDGET,
+    *,
+    any_order: bool = False,
+) -> Compiled:
+    """The table of all valid calls; its file holds the functions, so that it can be run alone."""
+    about = {"call_format": form.name, "functions": [function.tool() for function in functions]}
+    grammar = form.grammar(functions, any_order=any_order)
+    return compile_grammar(grammar, vocabulary, budget, about)
 
 
 def compile_schema(
-    schema: Any, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
+    schema: Any,
+    vocabulary: Vocabulary,
+    budget: int = DEFAULT_STATE_BUDGET,
+    *,
+    any_order: bool = False,
 ) -> TokenTable:
-    """The token table of all values that a JSON Schema accepts."""
+    """The token table of all values that a JSON Schema accepts.
+
+    Keys come in the order of the schema, or in any order where they are few: `any_order`.
+    """
     try:
-        return compile_grammar(schema_grammar(schema), vocabulary, budget).table
+        grammar = schema_grammar(schema, any_order=any_order)
+        return compile_grammar(grammar, vocabulary, budget).table
     except StateBudgetExceeded:
         raise over_budget(schema, budget) from None
+
+
+def functions_of(path: Path) -> tuple[FunctionSchema, ...]:
+    """The functions that a table's file was made of; InvalidInput where it holds none."""
+    try:
+        tools = read_header(path).get("about", {}).get("functions")
+    except (OSError, DamagedFile) as error:
+        raise InvalidInput(
+            f"is no usable table: {error}", file=str(path), advice="compile it again"
+        ) from None
+    if not tools:
+        raise InvalidInput("was not made of functions", file=str(path), advice="name one that was")
+    return parse_functions(tools)
 
 
 def known_vocabulary(header: Mapping[str, Any]) -> Vocabulary:
     """The vocabulary that a header names, from the cache; DamagedFile if it is not there."""
     for path in sorted(cache_dir().glob("vocabulary-*.safetensors")):
         try:
-            vocabulary = _unpack_vocabulary(read_arrays(path))
+            vocabulary = unpack_vocabulary(read_arrays(path))
         except (OSError, DamagedFile):
             continue  # made again when it is asked for
         if vocabulary.digest == header.get("vocabulary"):
@@ -136,7 +166,9 @@ def _cached(
 ) -> tuple[Value, bool, bool]:
     """A value, whether its file is there, and whether the value came from it."""
     try:
-        return unpack(read_arrays(path)), True, True
+        found = unpack(read_arrays(path))
+        touch(path)
+        return found, True, True
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, DamagedFile) as error:
@@ -144,45 +176,8 @@ def _cached(
     value = build()
     try:
         write_arrays(path, pack(value))
+        make_room(0)
     except OSError as error:
         warnings.warn(f"nothing is cached: {path.parent}: {error.strerror}", stacklevel=3)
         return value, False, False
     return value, True, False
-
-
-def _pack_vocabulary(vocabulary: Vocabulary) -> Packed:
-    arrays = {
-        **arrays_of("tokens", vocabulary.tokens),
-        **arrays_of("trie", vocabulary.trie),
-        **arrays_of("text", vocabulary.text_rows),
-        **arrays_of("boughs", vocabulary.boughs),
-    }
-    header: dict[str, Any] = {"vocabulary": vocabulary.digest}
-    if vocabulary.bpe is not None:
-        arrays |= arrays_of("bpe", vocabulary.bpe)
-        header["cuts"] = vocabulary.bpe.pretokenizer.patterns
-    return arrays, header
-
-
-def _unpack_vocabulary(packed: Packed) -> Vocabulary:
-    arrays, header = packed
-    try:
-        boughs = Boughs(
-            **arrays_under("boughs", arrays),
-            targets=Targets(**arrays_under("boughs.targets", arrays)),
-        )
-        bpe = None
-        if "cuts" in header:
-            bpe = Bpe(
-                **arrays_under("bpe", arrays), pretokenizer=Pretokenizer(tuple(header["cuts"]))
-            )
-        return Vocabulary(
-            PackedTokens(**arrays_under("tokens", arrays)),
-            Trie(**arrays_under("trie", arrays)),
-            Rows.unpack("text", arrays),
-            boughs,
-            header["vocabulary"],
-            bpe,
-        )
-    except (TypeError, KeyError) as error:
-        raise DamagedFile(f"no vocabulary: {error}") from None

@@ -11,19 +11,19 @@ is worked out for each caller, when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.artifact import (
     DamagedFile,
-    Packed,
     arrays_of,
-    arrays_under,
     read_arrays,
     write_arrays,
 )
@@ -35,6 +35,7 @@ from cmm.compiler.automaton import (
     counted,
 )
 from cmm.compiler.boughs import Boughs, make_boughs, wide_states
+from cmm.compiler.collector import collector_paused
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.distance import Distances, bough_edges, measure
 from cmm.compiler.exits import ExitTrie, exits_of, merged, within
@@ -72,6 +73,9 @@ class TokenTable:
     automaton: ByteAutomaton
     rows: Rows  # of the control states from automaton.text_states on
     distances: Distances
+    about: Mapping[str, Any] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # JSON, for files
 
     @property
     def start(self) -> State:
@@ -265,56 +269,22 @@ class TokenTable:
 
     def counts(self) -> dict[str, int]:
         """States of the byte automaton, transitions of tokens stored for them, bytes of both."""
-        arrays, _ = self.pack()
+        parts = (self.automaton, self.rows, self.distances)
+        arrays = [array for part in parts for array in arrays_of("", part).values()]
         return {
             "states": len(self.automaton.final),
             "transitions": len(self.rows.tokens),
-            "bytes": sum(array.nbytes for array in arrays.values()),
+            "bytes": sum(array.nbytes for array in arrays),
         }
 
     def __repr__(self) -> str:
         return f"TokenTable({self.counts()})"
 
-    def pack(self) -> Packed:
-        """The table as arrays and a header, its vocabulary named by digest only."""
-        arrays = {
-            **arrays_of("automaton", self.automaton),
-            **arrays_of("rows", self.rows),
-            **arrays_of("distances", self.distances),
-        }
-        automaton = self.automaton
-        return arrays, {
-            "vocabulary": self.vocabulary.digest,
-            "start": automaton.start,
-            "text_states": automaton.text_states,
-            "names": [sorted(names) for names in automaton.names],
-        }
-
-    @classmethod
-    def unpack(cls, packed: Packed, vocabulary: Vocabulary) -> TokenTable:
-        """The table that was packed; DamagedFile where it is none, or another vocabulary's."""
-        arrays, header = packed
-        if header.get("vocabulary") != vocabulary.digest:
-            raise DamagedFile("it belongs to another vocabulary")
-        try:
-            base = header["text_states"]
-            return cls(
-                vocabulary,
-                ByteAutomaton(
-                    **arrays_under("automaton", arrays),
-                    start=header["start"],
-                    text_states=base,
-                    names=tuple(map(frozenset, header["names"])),
-                ),
-                Rows.unpack("rows", arrays),
-                Distances(**arrays_under("distances", arrays)),
-            )
-        except (TypeError, KeyError) as error:
-            raise DamagedFile(f"no table: {error}") from None
-
     def save(self, path: str | Path) -> int:
         """Write the table to a file; returns its bytes."""
-        return write_arrays(Path(path), self.pack())
+        from cmm.compiler.packing import pack_table
+
+        return write_arrays(Path(path), pack_table(self))
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> TokenTable:
@@ -322,11 +292,12 @@ class TokenTable:
 
         Without a vocabulary the one is taken from the cache that the table was made for.
         """
+        from cmm.compiler.packing import unpack_table
         from cmm.compiler.store import known_vocabulary  # which itself stores tables
 
         try:
             packed = read_arrays(Path(path))
-            return cls.unpack(packed, vocabulary or known_vocabulary(packed[1]))
+            return unpack_table(packed, vocabulary or known_vocabulary(packed[1]))
         except (OSError, DamagedFile) as error:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"
@@ -337,7 +308,11 @@ def build_table(
     grammar: Grammar, vocabulary: Vocabulary, budget: int = DEFAULT_STATE_BUDGET
 ) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
-    automaton = build_automaton(grammar, budget)
+    with collector_paused():
+        return _built(build_automaton(grammar, budget), vocabulary)
+
+
+def _built(automaton: ByteAutomaton, vocabulary: Vocabulary) -> TokenTable:
     first, last = automaton.text_states, len(automaton.final)
     wide = [make_boughs(automaton, vocabulary.trie, base) for base in wide_states(automaton)]
     rows = lift(automaton, vocabulary.trie, first, last, [vocabulary.boughs, *wide])

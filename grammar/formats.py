@@ -30,14 +30,16 @@ class CallFormat:
     spell: Callable[[FunctionSchema, Node], Node]
     read: Callable[[str], Call]
 
-    def grammar(self, functions: Sequence[FunctionSchema]) -> Grammar:
-        """The grammar of the calls of these functions."""
+    def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
+        """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
         calls: list[Node] = []
         rules: dict[str, Node] = {}
         for i, function in enumerate(functions):
             schema = {"type": "object", "properties": {}, **function.parameters}
             try:
-                arguments, more = schema_nodes(schema, closed=True, prefix=f"f{i}_")
+                arguments, more = schema_nodes(
+                    schema, closed=True, any_order=any_order, prefix=f"f{i}_"
+                )
             except CmmError as error:
                 raise error.moved(function.place_of) from None
             calls.append(self.spell(function, arguments))

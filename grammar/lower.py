@@ -58,6 +58,7 @@ class Lowering:
 
     evaluator: Evaluator
     closed: bool = False
+    any_order: bool = False
     prefix: str = ""
     rules: dict[str, Node] = field(default_factory=dict)
     known: dict[Expression, Node] = field(default_factory=dict)
@@ -206,7 +207,7 @@ class Lowering:
             else:
                 taken = {name for name, _ in named}
                 named += [(key, expression) for key in few if key not in taken]
-        return Members(objects, named, classes, self.value)
+        return Members(objects, named, classes, self.value, self.any_order)
 
     def value(self, expression: Expression) -> Node | None:
         """The node of a member's value; None where there is none."""

@@ -29,6 +29,7 @@ from cmm.grammar.objects import Objects
 
 MOST_DEMANDS = 4  # every set of open demands is a case of its own
 MOST_CELLS = 20_000  # pairs of a named member and a count, each some states of the automaton
+MOST_IN_ANY_ORDER = 6  # named members: each set of those that are left is a case of its own
 MOST_COUNTED = 256  # members that are counted one by one beside open demands
 
 Demands = frozenset[int]
@@ -43,6 +44,7 @@ class Members:
     named: Sequence[tuple[str, Expression]]
     classes: Sequence[tuple[Content, Expression]]
     value: ValueNode
+    any_order: bool = False
     all_ticked: bool = False  # named keys may be other objects' other keys: all are told apart
     tails: dict[tuple[int, Demands], Node] = field(default_factory=dict)
     others: dict[Demands, Node] = field(default_factory=dict)
@@ -87,6 +89,8 @@ class Members:
 
     def uncounted(self) -> Node:
         """The members where neither their number nor any demand matters."""
+        if self.any_order and 1 < len(self.named) <= MOST_IN_ANY_ORDER:
+            return self.in_any_order()
         parts: list[Node] = []
         for name, expression in self.named:
             unit = self.unit(name, expression)
@@ -98,6 +102,20 @@ class Members:
         if any(part is NEVER for part in parts):
             return NEVER
         return sequence(*parts, *([] if other is NEVER else [Repeat(other)]))
+
+    def in_any_order(self) -> Node:
+        """The named members in every order, each once, those that are required all there."""
+        units = [self.unit(name, expression) for name, expression in self.named]
+        required = {i for i, (name, _) in enumerate(self.named) if name in self.objects.required}
+        other = self.other(frozenset())
+        others = sequence() if other is NEVER else Repeat(other)
+        known: dict[frozenset[int], Node] = {}
+        for left in subsets(frozenset(range(len(units)))):  # the smallest first
+            options = [
+                sequence(units[i], known[left - {i}]) for i in sorted(left) if units[i] is not NEVER
+            ]
+            known[left] = choice([*options, *([] if left & required else [others])])
+        return known[left]
 
     def unit(self, name: str, expression: Expression) -> Node:
         """One named member; NEVER where it can have no value."""

@@ -20,9 +20,9 @@ Numbers = Callable[[Table, StateId, random.Random], Logits]
 class Adversary:
     """Kinds of logits for a vocabulary, each a number for every allowed token.
 
-    `random`: any token; `constant`: all alike; `longest`: text without an end; `escapes`: backslashes;
-    `digits`; `controls`: bytes that are no letters; `farthest`: whatever puts the end off; `nan` and
-    `infinity`: those of a broken model.
+    `random`: any token; `constant`: all alike; `longest`: text without an end; `escapes`:
+    backslashes; `digits`; `controls`: bytes that are no letters; `farthest`: whatever puts the end
+    off; `nan` and `infinity`: those of a broken model.
     """
 
     def __init__(self, vocabulary: Vocabulary, seed: int = 0) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from cmm.compiler import CanonicalTable, compile_grammar
+from cmm.compiler import CanonicalTable, TokenTable, compile_calls
+from cmm.compiler.artifact import arrays_of
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -59,7 +62,9 @@ class Caller:
     takes (None: the default) or a loaded model. The table comes from the cache or is compiled.
     `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
     Neither it nor `drafts` nor `prefix_cache` changes an answer. `canonical` restricts answers to
-    the tokenizer's own spelling (None: where that is known).
+    the tokenizer's own spelling (None: where that is known). `table` is one that was compiled
+    before, of these functions in this format. `any_order`: the model chooses the order of the
+    arguments, where they are few.
     """
 
     def __init__(
@@ -74,6 +79,8 @@ class Caller:
         drafts: bool = True,
         prefix_cache: bool = True,
         canonical: bool | None = None,
+        table: TokenTable | None = None,
+        any_order: bool = False,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
@@ -85,9 +92,12 @@ class Caller:
         self.max_tokens = max_tokens or self.config.limits.max_tokens
         self._format = call_format
         vocabulary = self.model.vocabulary
-        self.compiled = compile_grammar(call_format.grammar(self.functions), vocabulary)
+        if table is None:
+            table = compile_calls(
+                self.functions, vocabulary, call_format, any_order=any_order
+            ).table
         restricted = vocabulary.bpe is not None if canonical is None else canonical
-        self.table = CanonicalTable(self.compiled.table) if restricted else self.compiled.table
+        self.table = CanonicalTable(table) if restricted else table
         self._frame = build_frame(
             self.functions, self.model.template, self.model.encoder, self.config, call_format
         )
@@ -115,11 +125,16 @@ class Caller:
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on besides its prompt, as JSON values."""
         canonical = isinstance(self.table, CanonicalTable)
+        table = self.table.table if isinstance(self.table, CanonicalTable) else self.table
+        language = hashlib.sha256()
+        for name, array in sorted(arrays_of("", table.automaton).items()):
+            language.update(name.encode() + np.ascontiguousarray(array).data)
         return {
             "functions": [function.model_dump() for function in self.functions],
             "model": [self.model.name, self.model.digest, str(self.model.network.dtype)],
             "configuration": [
                 self.config.model_dump(mode="json"), self.max_tokens, self._format.name, canonical,
+                language.hexdigest(),
             ],
         }  # fmt: skip
 

@@ -15,8 +15,10 @@ from typing import TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import (
+    command_cache,
     command_check,
     command_compile,
+    command_grade,
     command_models,
     command_prove,
     command_run,
@@ -33,6 +35,8 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
     "prove": (command_prove.prove, command_prove.add_prove),
+    "grade": (command_grade.grade_files, command_grade.add_grade),
+    "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),
 }
 

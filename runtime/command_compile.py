@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from cmm.compiler import (
     Compiled,
+    Vocabulary,
     build_automaton,
+    compile_calls,
     compile_grammar,
     load_vocabulary,
     show_automaton,
@@ -23,7 +26,7 @@ from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
 from cmm.runtime.command_run import FUNCTIONS, positive, shipped
-from cmm.runtime.display import printable
+from cmm.runtime.display import printable, progress, tell
 from cmm.runtime.files import check_output
 from cmm.runtime.resolve import find_model
 
@@ -49,23 +52,31 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
 def compile_table(options: argparse.Namespace) -> int:
     """Compile functions, or a JSON Schema, to a token automaton, and cache it.
 
+    With a folder every function file in it is compiled; the table's file is said on stdout.
+
     examples:
       cmm compile functions.json
+      cmm compile my-function-sets/
       cmm compile functions.json --show grammar
       cmm compile --schema schema.json --model ./my-model --output table.cmm
     """
-    grammar = read_grammar(options.functions, options.schema)
+    if options.functions is not None and options.functions.is_dir():
+        return compile_folder(options)
     if options.show:
-        print(shown(grammar, options.show))
+        print(shown(read_grammar(options.functions, options.schema), options.show))
         return 0
     if options.output:
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
     vocabulary = load_vocabulary(place.folder)
-    try:
-        compiled = compile_grammar(grammar, vocabulary, options.max_states)
-    except StateBudgetExceeded as error:
-        raise costly_part(options, error) from None
+    path = options.schema or options.functions or shipped(FUNCTIONS)
+    if options.schema:
+        grammar = read_grammar(options.functions, options.schema)
+        compiled = compiled_within(
+            lambda: compile_grammar(grammar, vocabulary, options.max_states), path, options
+        )
+    else:
+        compiled = compile_file(path, vocabulary, options)
     path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
     if options.output:
         path, size = options.output, compiled.table.save(options.output)
@@ -73,9 +84,52 @@ def compile_table(options: argparse.Namespace) -> int:
     return 0
 
 
-def costly_part(options: argparse.Namespace, error: CmmError) -> CmmError:
+def compile_folder(options: argparse.Namespace) -> int:
+    """Compile every file of a folder, and say of each how it went."""
+    if options.output or options.show or options.schema:
+        raise InvalidInput("a folder goes with none of --output, --show, --schema",
+                           file=str(options.functions))  # fmt: skip
+    paths = sorted(options.functions.glob("*.json"))
+    if not paths:
+        raise InvalidInput("holds no .json file", file=str(options.functions))
+    vocabulary = load_vocabulary(find_model(options.model, tokenizer_only=True).folder)
+    refused = 0
+    with progress(len(paths)) as show:
+        for path in paths:
+            try:
+                compiled = compile_file(path, vocabulary, options)
+            except CmmError as error:
+                refused += 1
+                show(f"cmm: {error}")
+            else:
+                print(f"{path}: {compiled.path or 'could not be written'}")
+                show(f"{path}: {compiled.seconds:.3f} s" + ", as before" * compiled.reused)
+    tell(f"{len(paths) - refused} of {len(paths)} compiled")
+    return 2 if refused else 0
+
+
+def compile_file(path: Path, vocabulary: Vocabulary, options: argparse.Namespace) -> Compiled:
+    """The table of one function file."""
+    functions = load_functions(path)
+    return compiled_within(
+        lambda: compile_calls(functions, vocabulary, budget=options.max_states), path, options
+    )
+
+
+def compiled_within(
+    compile_it: Callable[[], Compiled], path: Path, options: argparse.Namespace
+) -> Compiled:
+    """What is compiled; its errors name the file, and the part that is over the state budget."""
+    try:
+        return compile_it()
+    except StateBudgetExceeded as error:
+        raise costly_part(path, options, error) from None
+    except CmmError as error:
+        raise error.located(file=str(path)) from None
+
+
+def costly_part(path: Path, options: argparse.Namespace, error: CmmError) -> CmmError:
     """The error with the part of the schema, or of a function's, that needs too many states."""
-    path = options.schema or options.functions or shipped(FUNCTIONS)
     if options.schema:
         return over_budget(read_json(path), options.max_states).located(file=str(path))
     for function in load_functions(path):

@@ -10,11 +10,19 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from cmm.compiler import CanonicalTable, TokenTable, Vocabulary, compile_schema, load_vocabulary
+from cmm.compiler import (
+    CanonicalTable,
+    TokenTable,
+    compile_functions,
+    compile_schema,
+    load_vocabulary,
+)
 from cmm.grammar.errors import CmmError, Unsupported
 from cmm.grammar.files import read_json
 from cmm.grammar.formats import HERMES
@@ -24,12 +32,14 @@ from cmm.runtime.choose import Table
 from cmm.runtime.command_check import is_function_file
 from cmm.runtime.command_run import FUNCTIONS, positive, shipped
 from cmm.runtime.display import printable, tell
-from cmm.runtime.judge import CallJudge, Judge, Unjudged
+from cmm.runtime.judge import CallJudge, Judge, Unjudged, validator_module
+from cmm.runtime.machine import available_cpus
 from cmm.runtime.resolve import find_model
 from cmm.runtime.slow import decode_by
 
 # Tokens beyond the fewest: most answers are steered to their end, some end by themselves.
 FURTHER = (0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55)
+PIECE = 500  # runs that one process makes at a time
 BROKEN = 20  # one run of so many has the logits of a broken model
 SHOWN = 10  # wrong answers in full
 
@@ -45,9 +55,13 @@ class Counts:
     broken_noticed: int = 0
     unjudged: int = 0
     past_limit: int = 0
-    files: int = 0
-    refused: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, other: Counts) -> None:
+        """Count what another process found."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
 
 def add_prove(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +70,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=positive, metavar="N", default=1000, help="for each file")
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="another one, other runs")
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="processes; as many as there are cores")
     tokens = "the tokenizer's own spelling, or any; both in turn where that is known"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
 
@@ -70,72 +85,108 @@ def prove(options: argparse.Namespace) -> int:
       cmm prove
       cmm prove functions.json schema.json --runs 10000 --seed 7
     """
+    validator_module()
     files = options.files or [shipped(FUNCTIONS)]
     place = find_model(options.model, tokenizer_only=True)
-    vocabulary = load_vocabulary(place.folder)
-    counts, began = Counts(), time.perf_counter()
-    code = 0
+    counts, began, code = Counts(), time.perf_counter(), 0
+    refused = [path for path in files if is_refused(path, place.folder)]
+    pieces = [
+        Piece(path, start, min(start + PIECE, options.runs), options.seed, options.tokens)
+        for path in files
+        if path not in refused
+        for start in range(0, options.runs, PIECE)
+    ]
     try:
-        for path in files:
-            prove_file(path, vocabulary, options, counts)
+        for found in all_found(pieces, place.folder, options.jobs or len(available_cpus())):
+            for fault in found.faults[: max(0, SHOWN - len(counts.faults))]:
+                clear_line()
+                tell(fault)
+            counts.add(found)
+            show_counts(counts)
     except KeyboardInterrupt:
         code = 130
-    seconds = time.perf_counter() - began
     clear_line()
-    print(json.dumps(summary(counts, seconds, options.seed, place.name)))
-    return code or int(counts.invalid + counts.refused > 0)
+    seconds = time.perf_counter() - began
+    about = {"files": len(files), "refused": len(refused), "seed": options.seed}
+    print(json.dumps({**summary(counts, seconds), **about, "model": place.name}))
+    return code or int(bool(counts.invalid or refused))
 
 
-def summary(counts: Counts, seconds: float, seed: int, model: str) -> dict[str, Any]:
+def summary(counts: Counts, seconds: float) -> dict[str, Any]:
     """The counts as JSON."""
-    found = {name: getattr(counts, name) for name in counts.__dataclass_fields__}
-    return {
-        **found,
-        "kinds": dict(sorted(counts.kinds.items())),
-        "seconds": round(seconds, 1),
-        "per_minute": round(counts.outputs / max(seconds, 1e-9) * 60),
-        "seed": seed,
-        "model": model,
-    }
+    found = {name: value for name, value in vars(counts).items() if name != "faults"}
+    pace = round(counts.outputs / max(seconds, 1e-9) * 60)
+    kinds = dict(sorted(counts.kinds.items()))
+    return {**found, "kinds": kinds, "seconds": round(seconds, 1), "per_minute": pace}
 
 
-def prove_file(
-    path: Path, vocabulary: Vocabulary, options: argparse.Namespace, counts: Counts
-) -> None:
-    """All runs of one file; what is refused is said and counted."""
-    try:
-        table, faults = table_and_judge(path, vocabulary)
-        tables = tables_of(table, options.tokens)
-    except Unsupported as error:
-        tell(f"cmm: refused: {error.located(file=str(path))}")
-        counts.refused += 1
+@dataclass(frozen=True)
+class Piece:
+    """Some runs of one file, for one process."""
+
+    path: Path
+    start: int
+    stop: int
+    seed: int
+    tokens: str | None
+
+    def found(self, folder: Path) -> Counts:
+        """What comes out of these runs."""
+        table, faults = table_and_judge(self.path, folder)
+        tables = tables_of(table, self.tokens)
+        adversary = adversary_of(folder, self.seed)
+        counts = Counts()
+        for number in range(self.start, self.stop):
+            run = Run(f"{self.seed} {number}", tables[number % len(tables)], adversary, number)
+            fault = run.fault(faults, counts)
+            if fault:
+                counts.invalid += 1
+                counts.faults.append(f"{self.path}: run {number} {fault}")
+        return counts
+
+
+def all_found(pieces: Sequence[Piece], folder: Path, jobs: int) -> Iterator[Counts]:
+    """What each piece finds, by several processes where there are several pieces."""
+    if min(jobs, len(pieces)) < 2:
+        yield from (piece.found(folder) for piece in pieces)
         return
+    with ProcessPoolExecutor(min(jobs, len(pieces))) as pool:
+        try:
+            yield from pool.map(partial(Piece.found, folder=folder), pieces)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def is_refused(path: Path, folder: Path) -> bool:
+    """Is there something in the file that is not supported? It is said."""
+    try:
+        table_and_judge(path, folder)
+    except Unsupported as error:
+        tell(f"cmm: refused: {error}")
+        return True
+    return False
+
+
+@lru_cache(1)
+def adversary_of(folder: Path, seed: int) -> Adversary:
+    """The logits for the tokens of a model's folder."""
+    return Adversary(load_vocabulary(folder), seed)
+
+
+@lru_cache(2)
+def table_and_judge(path: Path, folder: Path) -> tuple[TokenTable, Faults]:
+    """The table of a function file or a schema, and what judges its texts."""
+    document, vocabulary = read_json(path), load_vocabulary(folder)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of formats that neither enforces
+            if not is_function_file(document):
+                return compile_schema(document, vocabulary), Judge(document).fault
+            functions = parse_functions(document)
+            table = compile_functions(functions, vocabulary)
     except CmmError as error:
         raise error.located(file=str(path)) from None
-    counts.files += 1
-    adversary = Adversary(vocabulary, options.seed)
-    for number in range(options.runs):
-        run = Run(f"{options.seed} {number}", tables[number % len(tables)], adversary, number)
-        for fault in run.faults(faults, counts):
-            counts.invalid += 1
-            if counts.invalid <= SHOWN:
-                clear_line()
-                tell(f"{path}: run {number} {fault}")
-        if number % 100 == 0:
-            show_counts(counts)
-
-
-def table_and_judge(path: Path, vocabulary: Vocabulary) -> tuple[TokenTable, Faults]:
-    """The table of a function file or a schema, and what judges its texts."""
-    document = read_json(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # unknown formats are not enforced by either
-        if not is_function_file(document):
-            return compile_schema(document, vocabulary), Judge(document).fault
-        functions = parse_functions(document)
-        from cmm.compiler import compile_functions
-
-        table = compile_functions(functions, vocabulary)
     judge = CallJudge({each.name: each.parameters for each in functions}, document)
     return table, lambda text: judge.fault(text, *HERMES.parse(text.decode(), functions))
 
@@ -143,8 +194,10 @@ def table_and_judge(path: Path, vocabulary: Vocabulary) -> tuple[TokenTable, Fau
 def tables_of(table: TokenTable, tokens: str | None) -> Sequence[Table]:
     """The table, and what is left of it in the tokenizer's own spelling."""
     known = table.vocabulary.bpe is not None
-    canonical = [CanonicalTable(table)] if known or tokens == "canonical" else []
-    return canonical if tokens == "canonical" else [table] if tokens == "any" else [table, *canonical]
+    canonical = [CanonicalTable(table)] if tokens != "any" and (known or tokens) else []
+    return (
+        canonical if tokens == "canonical" else [table] if tokens == "any" else [table, *canonical]
+    )
 
 
 @dataclass(frozen=True)
@@ -156,13 +209,12 @@ class Run:
     adversary: Adversary
     number: int
 
-    def faults(self, judge: Faults, counts: Counts) -> Iterator[str]:
+    def fault(self, judge: Faults, counts: Counts) -> str | None:
         """Decode once; what is wrong with the answer, if anything."""
         dice = random.Random(self.seed)
         broken = self.number % BROKEN == BROKEN - 1
         kind = dice.choice(self.adversary.broken if broken else self.adversary.valid)
         limit = self.table.distance(self.table.start) + dice.choice(FURTHER)
-        about = f"({kind}, {limit} tokens)"
         try:
             answer = decode_by(
                 lambda _, state: self.adversary.numbers(kind, self.table, state, dice),
@@ -173,9 +225,8 @@ class Run:
             if not broken:
                 raise
             counts.broken_noticed += 1
-            return
-        tokens = self.adversary.tokens
-        text = b"".join(tokens[token] for token in answer)
+            return None
+        text = b"".join(self.adversary.tokens[token] for token in answer)
         counts.outputs += 1
         counts.kinds[kind] += 1
         counts.past_limit += len(answer) > limit
@@ -183,9 +234,8 @@ class Run:
             fault = "broken logits were not noticed" if broken else judge(text)
         except Unjudged:
             counts.unjudged += 1
-            return
-        if fault:
-            yield f"{about}: {fault}: {text.decode('utf-8', 'replace')}"
+            return None
+        return fault and f"({kind}, {limit} tokens): {fault}: {text.decode('utf-8', 'replace')}"
 
 
 def show_counts(counts: Counts) -> None:

@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmm.compiler import TokenTable
+from cmm.compiler.store import functions_of
 from cmm.data import data_path
+from cmm.grammar.errors import InvalidInput
 from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
 from cmm.runtime.files import check_output, is_stream
 from cmm.runtime.prompt_config import read_prompt_config
@@ -27,11 +31,15 @@ OUTPUT = Path("data/output/function_calls.json")
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that asks a model."""
+    artifact = "a file of `cmm compile --output`, in the place of the functions"
+    parser.add_argument("--artifact", type=Path, metavar="F", help=artifact)
     parser.add_argument("--model", metavar="M", help="catalogue name, hub id, folder or .gguf file")
     parser.add_argument("--max_tokens", type=positive, metavar="N", help="most tokens of one call")
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
     parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
+    order = f"arguments as declared, or in any order where a function has up to {MOST_IN_ANY_ORDER}"
+    parser.add_argument("--order", choices=("declared", "any"), default="declared", help=order)
     tokens = "spell as the tokenizer does (the default where that is known), or in any way"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
     parser.add_argument("--no_prefix_cache", action="store_true", help="keep no prompt on disk")
@@ -73,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
       cmm run --functions_definition tools.json --model ./my-model
       cmm run --input - --output - < prompts.jsonl
     """
-    functions = load_functions(options.functions_definition or shipped(FUNCTIONS))
+    functions = read_functions(options.functions_definition, options.artifact)
     prompts = open_prompts(options.input or shipped(PROMPTS))
     stream = is_stream(options.output)
     if not stream:
@@ -98,11 +106,20 @@ def call(options: argparse.Namespace) -> int:
       cmm call "What is the sum of 2 and 3?"
       cmm call "Greet john" --functions tools.json
     """
-    functions = load_functions(options.functions or shipped(FUNCTIONS))
+    functions = read_functions(options.functions, options.artifact)
     prompt = parse_prompt(options.prompt, "the prompt")
     answer = make_caller(functions, options).call(prompt)
     print(json.dumps(answer.model_dump(), ensure_ascii=False))
     return 0
+
+
+def read_functions(path: Path | None, artifact: Path | None) -> Sequence[FunctionSchema]:
+    """The functions of a file, or those that a compiled table was made of."""
+    if artifact is None:
+        return load_functions(path or shipped(FUNCTIONS))
+    if path is not None:
+        raise InvalidInput("name a function file or --artifact, not both", file=str(path))
+    return functions_of(artifact)
 
 
 def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
@@ -120,6 +137,8 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
         max_tokens=options.max_tokens,
         batch_size=getattr(options, "batch_size", None),
         prefix_cache=not options.no_prefix_cache,
+        table=TokenTable.load(options.artifact, model.vocabulary) if options.artifact else None,
+        any_order=options.order == "any",
         canonical=None if options.tokens is None else options.tokens == "canonical",
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 import importlib
 import json
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -52,7 +53,7 @@ class Judge:
         try:
             with decimal.localcontext(decimal.Context(prec=4000, Emax=decimal.MAX_EMAX)):
                 error = next(self._validator.iter_errors(value), None)
-        except (importlib.import_module("re").error, RecursionError) as problem:
+        except (re.error, RecursionError) as problem:
             raise Unjudged(str(problem)) from None
         return None if error is None else f"{error.json_path}: {error.message[:200]}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -14,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cmm.compiler import cache_dir
 from cmm.compiler.artifact import Arrays, DamagedFile, read_arrays, write_arrays
+from cmm.compiler.cache import cache_dir, make_room, touch
 from cmm.runtime.choose import TokenId
 
 LIMIT = 512 * 2**20  # bytes of all files together; the longest unused go first
@@ -41,7 +40,7 @@ class PrefixFile:
             if header.get("prefix") != self._key:
                 raise DamagedFile("it belongs to another prompt")
             state = [self._layer(arrays, i) for i in range(len(arrays) // 2)]
-            os.utime(self.path)
+            touch(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, DamagedFile, KeyError) as error:
@@ -72,22 +71,11 @@ class PrefixFile:
             for name, tensor in zip(("keys", "values"), layer, strict=True)
         }
         try:
-            make_room(self.path.parent, size)
+            make_room(size, "prefix", LIMIT)
             write_arrays(self.path, (arrays, {"prefix": self._key}))
         except OSError as error:
             text = f"nothing is cached: {self.path.parent}: {error.strerror}"
             warnings.warn(text, stacklevel=2)
-
-
-def make_room(folder: Path, size: int) -> None:
-    """Delete the prefixes that were not used for longest until `size` bytes more are allowed."""
-    files = [(path.stat(), path) for path in folder.glob("prefix-*.safetensors")]
-    total = size + sum(stat.st_size for stat, _ in files)
-    for stat, path in sorted(files, key=lambda file: file[0].st_mtime):
-        if total <= LIMIT:
-            return
-        path.unlink(missing_ok=True)
-        total -= stat.st_size
 
 
 def model_digest(folder: Path) -> str:
