@@ -29,9 +29,9 @@ from cmm.grammar.errors import CmmError
 from cmm.grammar.files import read_json
 from cmm.grammar.functions import FunctionSchema, load_functions, parse_functions
 from cmm.runtime import Caller
-from cmm.runtime.files import load_prompts
 from cmm.runtime.grade import compare
 from cmm.runtime.model import Model, load_model
+from cmm.runtime.prompt_file import load_prompts
 from cmm.runtime.resolve import find_model
 
 RUNS = Path(__file__).parent / "runs"

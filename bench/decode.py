@@ -32,8 +32,8 @@ from cmm.data import data_path
 from cmm.grammar.functions import load_functions
 from cmm.runtime import Caller
 from cmm.runtime.caller import FunctionCall
-from cmm.runtime.files import load_prompts
 from cmm.runtime.model import Model, load_model
+from cmm.runtime.prompt_file import load_prompts
 from cmm.runtime.resolve import find_model
 
 HERE = Path(__file__).parent

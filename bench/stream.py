@@ -12,8 +12,8 @@ from pathlib import Path
 from cmm.data import data_path
 from cmm.grammar.functions import load_functions
 from cmm.runtime import Caller
-from cmm.runtime.files import load_prompts
 from cmm.runtime.model import load_model
+from cmm.runtime.prompt_file import load_prompts
 from cmm.runtime.resolve import find_model
 
 WORDS = [

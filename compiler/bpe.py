@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from heapq import heappop, heappush
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ Int32s = npt.NDArray[np.int32]
 TokenId = int
 Merge = tuple[int, TokenId]  # (rank: the lower the earlier, token that comes of it)
 PAIRS_KEPT = 1 << 16
+GONE = -2  # merged into the token on its left; a byte without token is -1
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
@@ -80,22 +82,29 @@ class Bpe(FrozenArrays):
     def encode_piece(self, data: bytes) -> list[TokenId]:
         """The tokens of a piece: of all pairs the one of the lowest rank is merged, and again."""
         tokens: list[TokenId] = self.of_byte[list(data)].tolist()
-        while (merge := self._next_merge(tokens)) is not None:
-            i, merged = merge
-            tokens[i : i + 2] = [merged]
-        return tokens
+        size = len(tokens)
+        after, before = list(range(1, size + 1)), list(range(-1, size - 1))
+        waiting: list[tuple[int, int, TokenId, TokenId, TokenId]] = []  # rank, place, pair, merged
 
-    def _next_merge(self, tokens: Sequence[TokenId]) -> tuple[int, TokenId] | None:
-        found = [
-            (*merge, i)
-            for i in range(len(tokens) - 1)
-            if (merge := self._merge(tokens[i], tokens[i + 1])) is not None
-        ]
-        if not found:
-            return None
-        rank = min(found)[0]
-        _, merged, i = min((m for m in found if m[0] == rank), key=lambda merge: merge[2])
-        return i, merged
+        def consider(i: int) -> None:
+            if i >= 0 and after[i] < size:
+                merge = self._merge(tokens[i], tokens[after[i]])
+                if merge is not None:
+                    heappush(waiting, (merge[0], i, tokens[i], tokens[after[i]], merge[1]))
+
+        for i in range(size):
+            consider(i)
+        while waiting:
+            _, i, left, right, merged = heappop(waiting)
+            j = after[i]
+            if tokens[i] != left or j >= size or tokens[j] != right:
+                continue  # one of the two was merged with another before
+            tokens[i], tokens[j], after[i] = merged, GONE, after[j]
+            if after[i] < size:
+                before[after[i]] = i
+            consider(before[i])
+            consider(i)
+        return [token for token in tokens if token != GONE]
 
     def joins(self, before: TokenId, after: TokenId) -> bool:
         """Are two tokens of one piece what the encoding of their bytes is?

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -124,7 +124,11 @@ class CanonicalTable:
         return found if len(row) == len(every) else found[np.searchsorted(every, row)]
 
     def _data(self, tokens: tuple[TokenId, ...]) -> bytes:
-        return b"".join(self.table.vocabulary.tokens[token] for token in tokens)
+        return b"".join(map(self._bytes, tokens))
+
+    @cached_property
+    def _bytes(self):  # type: ignore[no-untyped-def]
+        return lru_cache(4 * KEPT)(self.table.vocabulary.tokens.__getitem__)
 
     def _tail(self, tokens: tuple[TokenId, ...]) -> tuple[TokenId, ...]:
         """The tokens from the last piece on: where that begins stays, whatever follows."""
@@ -134,7 +138,7 @@ class CanonicalTable:
         return tuple(token for token, end in zip(tokens, ends, strict=True) if end > at)
 
     def _ends(self, tokens: tuple[TokenId, ...]) -> list[int]:
-        return list(accumulate(len(self.table.vocabulary.tokens[token]) for token in tokens))
+        return list(accumulate(map(len, map(self._bytes, tokens))))
 
     def _cuts(self, data: bytes) -> list[int]:
         """Where pieces begin, in bytes, but for the first; a character that is cut off is left."""
@@ -180,12 +184,19 @@ class CanonicalTable:
         return True  # too many to try them all
 
     def _begins(self, tokens: tuple[TokenId, ...], data: bytes, cuts: list[int]) -> bool:
-        """Does the encoding of a text begin with the tokens?"""
-        found: list[TokenId] = []
-        for low, high in pairwise([0, *cuts, len(data)]):
-            if len(found) < len(tokens):
-                found += self.bpe.encode_piece(data[low:high])
-        return tuple(found[: len(tokens)]) == tokens
+        """Does the encoding of a text begin with the tokens?
+
+        It does if each pair is right, and the last token with what follows: only that is encoded.
+        """
+        ends, cut = self._ends(tokens), set(cuts)
+        if not {at for at in cut if at < ends[-1]} <= set(ends):
+            return False
+        pairs = zip(tokens, tokens[1:], ends, strict=False)
+        if not all(at in cut or self.bpe.joins(one, other) for one, other, at in pairs):
+            return False
+        start = ends[-2] if len(ends) > 1 else 0
+        end = next((at for at in cuts if at > start), len(data))
+        return self.bpe.encode_piece(data[start:end])[:1] == [tokens[-1]]
 
     @cached_property
     def _bytes_after(self):  # type: ignore[no-untyped-def]

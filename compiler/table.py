@@ -125,6 +125,14 @@ class TokenTable:
         >>> table.allowed(inside).tolist(), table.distances_after(inside).tolist()
         ([0, 1], [0, 1])
         """
+        found: Int32s = self._distances_after(state)
+        return found
+
+    @cached_property
+    def _distances_after(self):  # type: ignore[no-untyped-def]
+        return lru_cache(MERGED_ROWS_KEPT)(self._find_distances_after)
+
+    def _find_distances_after(self, state: State) -> Int32s:
         allowed = self.allowed(state)
         found = np.full(len(allowed), FAR, np.int32)
         for tokens, following in self._following(state):
@@ -134,6 +142,7 @@ class TokenTable:
         for token in completing_taken(state, self.automaton, self.vocabulary):
             if token in allowed:
                 found[allowed == token] = self.distance(self.next(state, token))
+        found.flags.writeable = False
         return found
 
     def _following(self, state: State) -> Iterator[tuple[Int32s, State]]:

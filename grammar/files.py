@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
 from cmm.grammar.errors import CmmError, InvalidInput, pointer
+
+MOST_BYTES = 64 << 20  # of one JSON document: in memory it takes up to twenty times as much
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]|-?Infinity|NaN')
 
 
 def read_json(path: str | Path) -> Any:
@@ -19,18 +23,38 @@ def read_json(path: str | Path) -> Any:
     Traceback (most recent call last):
     cmm.grammar.errors.InvalidInput: nowhere.json: there is no such file
     """
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InvalidInput("there is no such file", file=str(path)) from None
-    except IsADirectoryError:
-        raise InvalidInput("is a folder", file=str(path), advice="name a file in it") from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
+    with open_file(path) as stream:
+        data = read_all(stream, str(path))
     try:
         return parse_json(data)
     except CmmError as error:
         raise error.located(file=str(path)) from None
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """A file to read bytes from, or an error that names it."""
+    try:
+        return Path(path).open("rb")
+    except FileNotFoundError:
+        dangling = Path(path).is_symlink()
+        problem = "is a link to a file that is not there" if dangling else "there is no such file"
+        raise InvalidInput(problem, file=str(path)) from None
+    except IsADirectoryError:
+        raise InvalidInput("is a folder", file=str(path), advice="name a file in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"cannot be read: {reason}", file=str(path)) from None
+
+
+def read_all(stream: BinaryIO, name: str, start: bytes = b"") -> bytes:
+    """What is left of a stream, after what was read of it; refused where it is too much."""
+    try:
+        data = start + stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=name) from None
+    if len(data) > MOST_BYTES:
+        raise InvalidInput(f"is larger than {MOST_BYTES >> 20} MB", file=name, advice="split it")
+    return data
 
 
 def parse_json(data: bytes) -> Any:
@@ -58,21 +82,53 @@ def parse_json(data: bytes) -> Any:
         ) from None
     except RecursionError:
         raise InvalidInput("is nested too deeply to be read") from None
+    except _NoJson:
+        raise _first_fault(text) from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise InvalidInput(f"broken JSON: {error}") from None
 
 
+class _NoJson(Exception):
+    """Python reads it, the standard does not: where it is has to be found."""
+
+
 def _no_constant(name: str) -> None:
-    raise InvalidInput(f"{name} is no JSON value", advice="use a number or null")
+    raise _NoJson
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidInput(f'the key "{repeated}" is given twice in one object')
+        raise _NoJson
     return result
+
+
+def _first_fault(text: str) -> InvalidInput:
+    """The first constant that is no JSON, or key given twice in one object, with its place.
+
+    >>> str(_first_fault('{"a": {"b": 1}, "b": "NaN",\\n "a": 1}'))
+    'line 2 column 2: the key "a" is given twice in one object'
+    """
+    objects: list[set[str] | None] = []  # the keys so far of what is open; None: an array
+    is_key = False
+    for found in TOKEN.finditer(text):
+        token, problem, advice = found[0], None, None
+        if token in "{[":
+            objects.append(set() if token == "{" else None)
+        elif token in "]}":
+            del objects[-1:]
+        elif token[0] != '"' and token != ",":
+            problem, advice = f"{token} is no JSON value", "use a number or null"
+        elif token != "," and is_key and objects and (keys := objects[-1]) is not None:
+            key = json.loads(token, strict=False)
+            problem = f'the key "{key}" is given twice in one object' if key in keys else None
+            keys.add(key)
+        if problem:
+            line, start = text.count("\n", 0, found.start()), text.rfind("\n", 0, found.start())
+            place = f"line {line + 1} column {found.start() - start}"
+            return InvalidInput(problem, place=place, advice=advice)
+        is_key = token in "{,"
+    return InvalidInput("broken JSON")
 
 
 def invalid_shape(error: ValidationError, *below: str | int) -> InvalidInput:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from cmm.compiler import CanonicalTable, TokenTable, compile_calls
+from cmm.compiler.artifact import arrays_of
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import FORMATS, HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -21,6 +26,8 @@ from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import PromptConfig, config_for
 from cmm.runtime.prompts import build_frame
 from cmm.runtime.resolve import find_model
+
+LONG = 4096  # tokens of a prompt: seconds on a laptop
 
 
 class FunctionCall(BaseModel):
@@ -39,6 +46,13 @@ class FunctionCall(BaseModel):
     def __str__(self) -> str:
         arguments = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
         return f"{self.name}({arguments})"
+
+
+class PromptTooLong(CmmError):
+    """A prompt that the model cannot read as a whole, with its answer."""
+
+
+Refuse = Callable[[int, PromptTooLong], None]
 
 
 class Caller:
@@ -91,6 +105,7 @@ class Caller:
             self.functions, self.model.template, self.model.encoder, self.config, self._format
         )
         self._about = [(function.name, about(function)) for function in self.functions]
+        self._longest = max(map(len, vocabulary.tokens))
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
 
     def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
@@ -108,6 +123,23 @@ class Caller:
             if prefix_cache and model.digest
             else None,
         )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that an answer depends on besides its prompt, as JSON values."""
+        canonical = isinstance(self.table, CanonicalTable)
+        table = self.table.table if isinstance(self.table, CanonicalTable) else self.table
+        language = hashlib.sha256()
+        for name, array in sorted(arrays_of("", table.automaton).items()):
+            language.update(name.encode() + np.ascontiguousarray(array).data)
+        return {
+            "functions": [function.model_dump() for function in self.functions],
+            "model": [self.model.name, self.model.digest, str(self.model.network.dtype)],
+            "configuration": [
+                self.config.model_dump(mode="json"), self.max_tokens, self._format.name, canonical,
+                language.hexdigest(),
+            ],
+        }  # fmt: skip
 
     @property
     def forwards(self) -> int:
@@ -128,28 +160,50 @@ class Caller:
                 yield ahead.pop(given)
                 given += 1
 
-    def stream(self, prompts: Iterable[str]) -> Iterator[tuple[int, FunctionCall]]:
-        """(index, call) as soon as each is finished; prompts are read as rows become free."""
-        texts: dict[int, str] = {}
-        for index, answer in self._decode(self._requests(prompts, texts)):
-            yield index, self._read(texts.pop(index), answer)
+    def stream(
+        self, prompts: Iterable[str], refuse: Refuse | None = None
+    ) -> Iterator[tuple[int, FunctionCall]]:
+        """(index, call) as soon as each is finished; prompts are read as rows become free.
 
-    def _requests(self, prompts: Iterable[str], texts: dict[int, str]) -> Iterator[Request]:
-        """The requests one by one; their texts are noted on the way."""
+        A prompt that is too long is given to `refuse`, and the others are answered; without it,
+        it is an error.
+        """
+        asked: dict[int, tuple[int, str]] = {}  # the requests that are not answered yet
+        for number, answer in self._decode(self._requests(prompts, asked, refuse)):
+            index, text = asked.pop(number)
+            yield index, self._read(text, answer)
+
+    def _requests(
+        self, prompts: Iterable[str], asked: dict[int, tuple[int, str]], refuse: Refuse | None
+    ) -> Iterator[Request]:
+        """The requests one by one; their places and texts are noted under their numbers."""
+        number = 0
         for index, text in enumerate(prompts):
-            texts[index] = text
-            yield self._request(index + 1, text)
+            try:
+                request = self._request(text)
+            except PromptTooLong as error:
+                if refuse is None:
+                    raise error.located(below=f"prompt {index + 1}") from None
+                refuse(index, error)
+                continue
+            asked[number] = index, text
+            number += 1
+            yield request
 
-    def _request(self, number: int, text: str) -> Request:
+    def _request(self, text: str) -> Request:
         """What follows the shared head, if the prompt fits the model's context."""
-        ids = self._frame.request_ids(text)
-        length = len(self._frame.head) + len(ids) + self.max_tokens
-        if length > self.model.context:
-            raise CmmError(
-                f"prompt {number} needs {length} tokens with its answer, and the model "
-                f'"{self.model.name}" reads {self.model.context}',
+        room = self.model.context - len(self._frame.head) - self.max_tokens
+        # Text that is longer than that many of the longest tokens is not even encoded.
+        ids = [] if len(text) > room * self._longest else self._frame.request_ids(text)
+        if not ids or len(ids) > room:
+            raise PromptTooLong(
+                f"{shortened(text)} is {len(ids) or 'many'} tokens long, and the model "
+                f'"{self.model.name}" has room for {max(room, 0)}',
                 advice="shorten the prompt, or name fewer functions",
             )
+        if len(ids) > LONG:
+            note = f"{shortened(text)} is {len(ids)} tokens long: reading it takes a while"
+            warnings.warn(note, stacklevel=2)
         return Request(ids, read_clues(text, rank_functions(text, self._about)))
 
     def _decode(self, requests: Iterable[Request]) -> Iterator[tuple[int, list[TokenId]]]:
@@ -157,6 +211,8 @@ class Caller:
         try:
             yield from self._engine.decode(requests, self.max_tokens)
         except CmmError as error:
+            if error.place or error.file:  # one of the requests', which are read on the way
+                raise
             raise CmmError(
                 f'{error.problem} (model "{self.model.name}")', advice=error.advice
             ) from error
@@ -187,3 +243,12 @@ def chosen_format(
 def about(function: FunctionSchema) -> str:
     """The words that describe a function: its description and its parameters' names."""
     return " ".join([function.description, *function.parameters.get("properties", {})])
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """The beginning of a text, quoted, for a message.
+
+    >>> shortened("What is the sum of 2 and 3?", most=11)
+    '"What is the…"'
+    """
+    return json.dumps(text if len(text) <= most else text[:most] + "…", ensure_ascii=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import io
 import os
 import sys
 import warnings
@@ -19,6 +20,7 @@ from cmm.runtime import (
     command_compile,
     command_grade,
     command_models,
+    command_prove,
     command_run,
 )
 from cmm.runtime.display import tell
@@ -32,6 +34,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "compile": (command_compile.compile_table, command_compile.add_compile),
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
+    "prove": (command_prove.prove, command_prove.add_prove),
     "grade": (command_grade.grade_files, command_grade.add_grade),
     "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),
@@ -85,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = show_warning
     if hasattr(sys, "set_int_max_str_digits"):  # an integer of a call may have more than 4,300
         sys.set_int_max_str_digits(0)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # JSON is UTF-8, whatever the terminal's language
+        sys.stdout.reconfigure(encoding="utf-8")
     options = build_parser().parse_args(normalise(sys.argv[1:] if arguments is None else arguments))
     command, _ = COMMANDS[options.command]
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +15,13 @@ from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
-from cmm.runtime.display import progress, tell
-from cmm.runtime.files import check_output, load_prompts, parse_prompt, write_json
+from cmm.runtime.batch import Batch, write_as_finished, write_at_end
+from cmm.runtime.files import check_output, is_stream
 from cmm.runtime.prompt_config import read_prompt_config
+from cmm.runtime.prompt_file import open_prompts, parse_prompt
 
 if TYPE_CHECKING:
-    from cmm.runtime.caller import Caller, FunctionCall
+    from cmm.runtime.caller import Caller
 
 INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
@@ -61,6 +61,10 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--functions_definition", type=Path, metavar="F", help=str(FUNCTIONS))
     parser.add_argument("--input", type=Path, metavar="F", help=str(PROMPTS))
     parser.add_argument("--output", type=Path, metavar="F", default=OUTPUT, help=str(OUTPUT))
+    resume = (
+        "go on with a stopped run, or say why not; without it another run's journal is set aside"
+    )
+    parser.add_argument("--resume", action="store_true", help=resume)
     size = "requests at once; as many as memory allows, up to 32"
     parser.add_argument("--batch_size", type=positive, metavar="N", help=size)
     add_model_options(parser)
@@ -69,40 +73,26 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Answer a file of requests with typed calls.
 
-    Reads functions and requests, writes a JSON list of {"prompt", "name", "parameters"}.
+    Reads functions and requests, writes a JSON list of {"prompt", "name", "parameters"}. Files that
+    end in .jsonl hold a value on each line, and are read and written line by line; `-` is stdin or
+    stdout. Calls are kept in a journal beside the output until all are done: a run that was
+    stopped goes on when the same command is given again. Exit code 1 if prompts were too long.
 
     examples:
       cmm run
       cmm run --input prompts.json --output calls.json
       cmm run --functions_definition tools.json --model ./my-model
+      cmm run --input - --output - < prompts.jsonl
     """
     functions = read_functions(options.functions_definition, options.artifact)
-    prompts = load_prompts(options.input or shipped(PROMPTS))
-    check_output(options.output)
-    caller = make_caller(functions, options)
-    started = time.perf_counter()
-    calls: dict[int, FunctionCall] = {}
-    try:
-        answer_all(caller, prompts, calls)
-    finally:
-        # Also after Ctrl-C or a failure: what is done is kept.
-        ordered = [calls[index].model_dump() for index in sorted(calls)]
-        if calls or not prompts:
-            write_json(options.output, ordered)
-            seconds = time.perf_counter() - started
-            tell(
-                f"{len(calls)} calls in {seconds:.1f} s, {caller.forwards} forward passes, "
-                f"model {caller.model.name}, written to {options.output}"
-            )
-    return 0
-
-
-def answer_all(caller: Caller, prompts: Sequence[str], calls: dict[int, FunctionCall]) -> None:
-    """Fill in the calls, and show each as it is done."""
-    with progress(len(prompts)) as show:
-        for index, call in caller.stream(prompts):
-            calls[index] = call
-            show(str(call))
+    prompts = open_prompts(options.input or shipped(PROMPTS))
+    stream = is_stream(options.output)
+    if not stream:
+        check_output(options.output)
+    batch = Batch(make_caller(functions, options), prompts)
+    if stream:
+        return write_as_finished(batch, options.output)
+    return write_at_end(batch, options.output, resume=options.resume)
 
 
 def add_call(parser: argparse.ArgumentParser) -> None:

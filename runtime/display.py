@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def progress(total: int, what: str = "calls") -> Iterator[Show]:
+def progress(total: int | None, done: int = 0, what: str = "calls") -> Iterator[Show]:
     """A progress bar on a terminal, plain lines elsewhere; give it each line as it is done."""
     if not sys.stderr.isatty():
         yield lambda line: print(printable(line), file=sys.stderr, flush=True)
@@ -36,7 +36,7 @@ def progress(total: int, what: str = "calls") -> Iterator[Show]:
     console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(what, total=total, completed=done)
 
         def show(line: str) -> None:
             console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

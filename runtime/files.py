@@ -1,51 +1,15 @@
-"""Prompts in, calls out: the files of `cmm run`."""
+"""Calls out: files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cmm.grammar.errors import CmmError, InvalidInput, pointer
-from cmm.grammar.files import read_json
-
-
-def load_prompts(path: str | Path) -> tuple[str, ...]:
-    """The requests of a file: a list of `{"prompt": text}` objects, or of texts."""
-    document = read_json(path)
-    try:
-        return parse_prompts(document)
-    except CmmError as error:
-        raise error.located(file=str(path)) from None
-
-
-def parse_prompts(document: Any) -> tuple[str, ...]:
-    """The requests of a JSON value.
-
-    >>> parse_prompts([{"prompt": "Greet john"}, "What is 2 and 3?"])
-    ('Greet john', 'What is 2 and 3?')
-    """
-    if not isinstance(document, list):
-        raise InvalidInput("must be a list of prompts", advice='such as [{"prompt": "Greet john"}]')
-    return tuple(parse_prompt(entry, pointer(number)) for number, entry in enumerate(document))
-
-
-def parse_prompt(entry: Any, place: str) -> str:
-    """One request, which stands at a place."""
-    if isinstance(entry, dict):
-        if "prompt" not in entry:
-            raise InvalidInput('has no "prompt"', place=place)
-        entry, place = entry["prompt"], place + pointer("prompt")
-    if not isinstance(entry, str):
-        raise InvalidInput("a prompt must be a text", place=place)
-    try:
-        entry.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidInput("half of a surrogate pair is no text", place=place) from None
-    return entry
+from cmm.grammar.errors import CmmError, InvalidInput
 
 
 def check_output(path: Path) -> None:
@@ -64,20 +28,62 @@ def check_output(path: Path) -> None:
         raise CmmError("is there already, and cannot be written to", file=str(path))
 
 
-def write_json(path: Path, values: Iterable[Any]) -> None:
-    """Write a JSON list; the file is replaced as a whole, so that no failure leaves half of it."""
-    text = json.dumps(list(values), ensure_ascii=False, indent=2) + "\n"
+def is_stream(path: Path) -> bool:
+    """Is this stdout, a pipe or a device, to be written to as it is?"""
+    return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Write a text; the file is replaced as a whole, so that no failure leaves half of it."""
+    path = path.resolve()  # a link stays one
     try:
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(text)
+                out.writelines(pieces)
                 out.flush()
                 os.fsync(out.fileno())
-            os.chmod(partial, 0o644)  # mkstemp lets no one else read
+            os.chmod(partial, usual_mode(path))  # mkstemp lets no one else read
             os.replace(partial, path)
         except BaseException:
             Path(partial).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise CmmError(f"cannot be written: {error.strerror}", file=str(path)) from None
+
+
+def usual_mode(path: Path) -> int:
+    """The permissions of a file that is there, or those that this process gives a new one."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def json_list(values: Iterable[Any]) -> Iterator[str]:
+    """A JSON list in pieces, two spaces deep.
+
+    >>> print("".join(json_list([{"a": 1}, {}])), end="")
+    [
+      {
+        "a": 1
+      },
+      {}
+    ]
+    """
+    before = "[\n  "
+    for value in values:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        yield before + text.replace("\n", "\n  ")
+        before = ",\n  "
+    yield "[]\n" if before.startswith("[") else "\n]\n"
+
+
+def json_lines(values: Iterable[Any]) -> Iterator[str]:
+    """JSON Lines: a value on each.
+
+    >>> list(json_lines([{"a": 1}]))
+    ['{"a": 1}\\n']
+    """
+    return (json.dumps(value, ensure_ascii=False) + "\n" for value in values)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cmm.runtime.choose import Logits, Table, TokenId, check_limit, choose_token
+from cmm.runtime.choose import Logits, StateId, Table, TokenId, check_limit, choose_token
 
 LogitsOf = Callable[[Sequence[TokenId]], Logits]  # token ids -> logits of the next, (rows,)
+AllowedLogits = Callable[[Sequence[TokenId], StateId], Logits]  # answer, state -> (allowed,)
 
 
 def decode_slowly(
@@ -16,14 +17,23 @@ def decode_slowly(
 
     The model is asked for every token, even where only one is allowed.
     """
+    return decode_by(
+        lambda answer, state: logits_of([*prompt, *answer])[table.allowed(state)],
+        table,
+        max_tokens,
+    )
+
+
+def decode_by(numbers_of: AllowedLogits, table: Table, max_tokens: int) -> list[TokenId]:
+    """The same with anything that gives the logits of the allowed tokens."""
     check_limit(table, max_tokens)
     answer: list[TokenId] = []
     state = table.start
-    while len(allowed := table.allowed(state)):
+    while len(table.allowed(state)):
         if len(answer) >= max_tokens and table.is_final(state):
             break
-        logits = logits_of([*prompt, *answer])[allowed]
-        token = choose_token(table, state, logits, max_tokens - len(answer)).token
+        numbers = numbers_of(answer, state)
+        token = choose_token(table, state, numbers, max_tokens - len(answer)).token
         answer.append(token)
         state = table.next(state, token)
     return answer

@@ -11,7 +11,8 @@ import pytest
 
 from cmm.runtime.cli import COMMANDS, main, normalise
 from cmm.runtime.display import printable
-from cmm.runtime.files import load_prompts, write_json
+from cmm.runtime.files import json_list, write_whole
+from cmm.runtime.prompt_file import load_prompts
 
 # (arguments, exit code, what stderr says)
 WRONG = [
@@ -87,17 +88,24 @@ def test_dashes_and_underscores() -> None:
 
 def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "calls.json"
-    write_json(path, [{"a": 2.0}])
+    write_whole(path, json_list([{"a": 2.0}]))
     with pytest.raises(TypeError):
-        write_json(path, [object()])
+        write_whole(path, json_list([{}, object()]))
     assert json.loads(path.read_text()) == [{"a": 2.0}]
     assert not list(tmp_path.glob(".calls*"))
 
 
-def test_prompts_of_both_forms(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.json"
-    path.write_text('["a", {"prompt": "b", "note": 1}]')
-    assert load_prompts(path) == ("a", "b")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("prompts.json", '["a", {"prompt": "b", "note": 1}]'),
+        ("prompts.jsonl", '"a"\n\n{"prompt": "b", "note": 1}'),
+        ("prompts.ndjson", '\ufeff"a"\r\n{"prompt": "b"}\r\n'),
+    ],
+)
+def test_prompts_of_all_forms(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, newline="")
+    assert load_prompts(tmp_path / name) == ("a", "b")
 
 
 def test_nothing_steers_the_terminal() -> None:
