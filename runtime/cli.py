@@ -22,6 +22,7 @@ from cmm.runtime import (
     command_models,
     command_prove,
     command_run,
+    command_show,
 )
 from cmm.runtime.display import tell
 
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
     "prove": (command_prove.prove, command_prove.add_prove),
+    "show": (command_show.show, command_show.add_show),
     "grade": (command_grade.grade_files, command_grade.add_grade),
     "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),

@@ -70,7 +70,9 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=positive, metavar="N", default=1000, help="for each file")
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="another one, other runs")
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
-    parser.add_argument("--jobs", type=positive, metavar="N", help="processes; as many as there are cores")
+    parser.add_argument(
+        "--jobs", type=positive, metavar="N", help="processes; as many as there are cores"
+    )
     tokens = "the tokenizer's own spelling, or any; both in turn where that is known"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
 

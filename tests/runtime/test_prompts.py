@@ -19,7 +19,6 @@ from cmm.runtime.prompt_config import (
     config_for,
     config_schema,
     read_prompt_config,
-    shipped_configs,
 )
 from cmm.runtime.prompts import build_frame
 
