@@ -30,7 +30,8 @@ from cmm.grammar.errors import Unsupported
 Int32s = npt.NDArray[np.int32]
 
 NARROW = 256  # up to so many tokens each is tried; what is wider is the inside of a string
-WIDE_BYTES = 16  # where more bytes may come than that, some text goes on as it should
+WIDE_BYTES = 16  # where more bytes may come than that, a few of each kind stand for all of them
+PROBES = b'aZ0 "\\/:,.-_{}[]'
 TRIED = 64  # texts that are tried to see how a piece may end
 KEPT = 4096
 
@@ -170,12 +171,14 @@ class CanonicalTable:
             state, data = pending.pop()
             cuts = self._cuts(data)
             following = self._bytes_after(state.control)
-            if len(following) > WIDE_BYTES:
-                return True
             settled = bool(cuts) and cuts[-1] >= len(written)
             if (settled or self.table.is_final(state)) and self._begins(tokens, data, cuts):
                 return True
-            if not settled:
+            if not settled and len(following) > WIDE_BYTES:
+                texts = [data, *(data + bytes([byte]) for byte in PROBES if byte in following)]
+                if any(self._begins(tokens, text, self._cuts(text)) for text in texts):
+                    return True
+            elif not settled:
                 steps = ((self.table.automaton.step(state, byte), byte) for byte in following)
                 pending += [(s, data + bytes([byte])) for s, byte in steps if s is not None]
         return True  # too many to try them all

@@ -6,7 +6,7 @@ which demands for some member (`Objects.exists`) are still open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -108,14 +108,7 @@ class Members:
         units = [self.unit(name, expression) for name, expression in self.named]
         required = {i for i, (name, _) in enumerate(self.named) if name in self.objects.required}
         other = self.other(frozenset())
-        others = sequence() if other is NEVER else Repeat(other)
-        known: dict[frozenset[int], Node] = {}
-        for left in subsets(frozenset(range(len(units)))):  # the smallest first
-            options = [
-                sequence(units[i], known[left - {i}]) for i in sorted(left) if units[i] is not NEVER
-            ]
-            known[left] = choice([*options, *([] if left & required else [others])])
-        return known[left]
+        return every_order(units, required, sequence() if other is NEVER else Repeat(other))
 
     def unit(self, name: str, expression: Expression) -> Node:
         """One named member; NEVER where it can have no value."""
@@ -188,6 +181,18 @@ class Members:
                 if met and self.other(met) is not NEVER
             ]
         return choice(options)
+
+
+def every_order(units: Sequence[Node], required: Set[int], rest: Node) -> Node:
+    """The units in every order, each at most once, the required ones all there; then the rest."""
+    known: dict[frozenset[int], Node] = {}
+    left: frozenset[int] = frozenset()
+    for left in subsets(frozenset(range(len(units)))):  # the smallest first
+        options = [
+            sequence(units[i], known[left - {i}]) for i in sorted(left) if units[i] is not NEVER
+        ]
+        known[left] = choice([*options, *([] if left & required else [rest])])
+    return known[left]
 
 
 def subsets(whole: Demands) -> Iterator[Demands]:

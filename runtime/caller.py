@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from cmm.compiler import CanonicalTable, TokenTable, compile_calls
 from cmm.compiler.artifact import arrays_of
 from cmm.grammar.errors import CmmError, InvalidInput
-from cmm.grammar.formats import HERMES, CallFormat
+from cmm.grammar.formats import FORMATS, HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.choose import TokenId
 from cmm.runtime.draft import Drafter, rank_functions, read_clues
@@ -63,8 +63,9 @@ class Caller:
     `batch_size` is how many requests are decoded at once (None: what memory allows, up to 32).
     Neither it nor `drafts` nor `prefix_cache` changes an answer. `canonical` restricts answers to
     the tokenizer's own spelling (None: where that is known). `table` is one that was compiled
-    before, of these functions in this format. `any_order`: the model chooses the order of the
-    arguments, where they are few.
+    before, of these functions and in the format that it names. `call_format` is a format or its
+    name (None: what the model's configuration says). `any_order`: the model chooses the order of
+    the arguments, where they are few.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Caller:
         *,
         config: PromptConfig | None = None,
         max_tokens: int | None = None,
-        call_format: CallFormat = HERMES,
+        call_format: CallFormat | str | None = None,
         batch_size: int | None = None,
         drafts: bool = True,
         prefix_cache: bool = True,
@@ -88,18 +89,20 @@ class Caller:
         if not self.functions:
             raise InvalidInput("there is no function to call")
         self.model = model if isinstance(model, Model) else load_model(find_model(model))
-        self.config = config or config_for(self.model.name)
+        if table is not None:
+            call_format = table.about.get("call_format", call_format)
+        self._format = chosen_format(call_format, config, self.model.name)
+        self.config = config or config_for(self.model.name, self._format.name)
         self.max_tokens = max_tokens or self.config.limits.max_tokens
-        self._format = call_format
         vocabulary = self.model.vocabulary
         if table is None:
             table = compile_calls(
-                self.functions, vocabulary, call_format, any_order=any_order
+                self.functions, vocabulary, self._format, any_order=any_order
             ).table
         restricted = vocabulary.bpe is not None if canonical is None else canonical
         self.table = CanonicalTable(table) if restricted else table
         self._frame = build_frame(
-            self.functions, self.model.template, self.model.encoder, self.config, call_format
+            self.functions, self.model.template, self.model.encoder, self.config, self._format
         )
         self._about = [(function.name, about(function)) for function in self.functions]
         self._longest = max(map(len, vocabulary.tokens))
@@ -225,6 +228,16 @@ class Caller:
                 "the arguments are nested too deeply to be read", advice="lower --max-tokens"
             ) from None
         return FunctionCall(prompt=prompt, name=name, parameters=parameters)
+
+
+def chosen_format(
+    wanted: CallFormat | str | None, config: PromptConfig | None, model: str
+) -> CallFormat:
+    """The format that is asked for, else the one of the configuration."""
+    if isinstance(wanted, CallFormat):
+        return wanted
+    name = wanted or (config or config_for(model)).call_format
+    return FORMATS.get(name, HERMES)
 
 
 def about(function: FunctionSchema) -> str:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import (
@@ -22,6 +22,7 @@ from cmm.runtime import (
     command_models,
     command_prove,
     command_run,
+    command_show,
 )
 from cmm.runtime.display import tell
 
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "check": (command_check.check, command_check.add_check),
     "match": (command_compile.match, command_compile.add_match),
     "prove": (command_prove.prove, command_prove.add_prove),
+    "show": (command_show.show, command_show.add_show),
     "grade": (command_grade.grade_files, command_grade.add_grade),
     "cache": (command_cache.cache, command_cache.add_cache),
     "models": (command_models.models, command_models.add_models),
@@ -45,11 +47,19 @@ HOME = Path(__file__).parent.parent
 # Exit codes: 0 done, 1 no match, 2 wrong input, 130 stopped by Ctrl-C.
 
 
+class Parser(argparse.ArgumentParser):
+    """Says how a prompt that looks like an option is given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Usage, the problem, exit code 2."""
+        if "required: prompt" in message or "unrecognized arguments: -" in message:
+            message += ' (a prompt that begins with - stands after --: cmm call -- "-x")'
+        super().error(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
-        prog="cmm", description="Requests become valid, typed function calls."
-    )
+    parser = Parser(prog="cmm", description="Requests become valid, typed function calls.")
     parser.add_argument("--version", action="version", version=f"cmm {version('call-me-maybe')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (command, add_options) in COMMANDS.items():

@@ -20,7 +20,7 @@ from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.files import read_json
-from cmm.grammar.formats import call_grammar
+from cmm.grammar.formats import FORMATS, HERMES, CallFormat
 from cmm.grammar.functions import load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
@@ -46,6 +46,7 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
         "--max_states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
         help="refuse what needs more states than this",
     )  # fmt: skip
+    parser.add_argument("--format", choices=FORMATS, default="hermes", help="of the calls")
     parser.add_argument("--show", choices=["grammar", "regex", "automaton"], help="print it")
 
 
@@ -63,7 +64,8 @@ def compile_table(options: argparse.Namespace) -> int:
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
     if options.show:
-        print(shown(read_grammar(options.functions, options.schema), options.show))
+        form = FORMATS[options.format]
+        print(shown(read_grammar(options.functions, options.schema, form), options.show))
         return 0
     if options.output:
         check_output(options.output)
@@ -112,7 +114,9 @@ def compile_file(path: Path, vocabulary: Vocabulary, options: argparse.Namespace
     """The table of one function file."""
     functions = load_functions(path)
     return compiled_within(
-        lambda: compile_calls(functions, vocabulary, budget=options.max_states), path, options
+        lambda: compile_calls(functions, vocabulary, FORMATS[options.format], options.max_states),
+        path,
+        options,
     )
 
 
@@ -141,14 +145,14 @@ def costly_part(path: Path, options: argparse.Namespace, error: CmmError) -> Cmm
     return error.located(file=str(path))
 
 
-def read_grammar(functions: Path | None, schema: Path | None) -> Grammar:
+def read_grammar(functions: Path | None, schema: Path | None, form: CallFormat = HERMES) -> Grammar:
     """The grammar of the calls of a function file, or of the values of a schema."""
     if functions is not None and schema is not None:
         raise InvalidInput("name a function file or --schema, not both", file=str(functions))
     path = schema or functions or shipped(FUNCTIONS)
     try:
         if schema is None:
-            return call_grammar(load_functions(path))
+            return form.grammar(load_functions(path))
         return schema_grammar(read_json(path))
     except CmmError as error:
         raise error.located(file=str(path)) from None

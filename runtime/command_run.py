@@ -12,6 +12,7 @@ from cmm.compiler import TokenTable
 from cmm.compiler.store import functions_of
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
+from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
@@ -38,6 +39,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
     parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
+    form = "how a call is written (default: what the model's configuration says)"
+    parser.add_argument("--format", choices=FORMATS, help=form)
     order = f"arguments as declared, or in any order where a function has up to {MOST_IN_ANY_ORDER}"
     parser.add_argument("--order", choices=("declared", "any"), default="declared", help=order)
     tokens = "spell as the tokenizer does (the default where that is known), or in any way"
@@ -139,6 +142,7 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
         prefix_cache=not options.no_prefix_cache,
         table=TokenTable.load(options.artifact, model.vocabulary) if options.artifact else None,
         any_order=options.order == "any",
+        call_format=options.format,
         canonical=None if options.tokens is None else options.tokens == "canonical",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,6 +40,9 @@ class PromptConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    editor_schema: str | None = Field(
+        default=None, alias="$schema", description="lets editors complete this file"
+    )
     name: str = Field(description="what to call this configuration")
     models: tuple[str, ...] = Field(
         default=("*",),
@@ -53,18 +56,28 @@ class PromptConfig(BaseModel):
     examples: tuple[Example, ...] = Field(
         default=(), description="requests with their calls, shown before the real request"
     )
+    call_format: Literal["hermes", "json", "xml", "pythonic", "gemma", "*"] = Field(
+        default="hermes",
+        description='how the model writes a call; "*": in any format, which {shape} in the system '
+        "text describes",
+    )
     template_arguments: dict[str, Any] = Field(
         default_factory=dict, description="further arguments of the chat template"
     )
     limits: Limits = Limits()
 
-    def fits(self, model: str) -> bool:
-        """Is this configuration meant for the model of that name?
+    def fits(self, model: str) -> int:
+        """How closely this configuration is meant for a model: the longest pattern that fits.
 
-        >>> PromptConfig(name="q", models=("*qwen*",)).fits("Qwen/Qwen3-0.6B")
-        True
+        >>> PromptConfig(name="q", models=("*qwen*", "*")).fits("Qwen/Qwen3-0.6B")
+        6
         """
-        return any(fnmatchcase(model.lower(), pattern) for pattern in self.models)
+        fitting = (p for p in self.models if fnmatchcase(model.lower(), p))
+        return max(map(len, fitting), default=0)
+
+    def takes(self, call_format: str) -> bool:
+        """Is a call written in that format here?"""
+        return self.call_format in (call_format, "*")
 
 
 def read_prompt_config(path: Path) -> PromptConfig:
@@ -77,23 +90,23 @@ def read_prompt_config(path: Path) -> PromptConfig:
 
 
 def shipped_configs() -> tuple[PromptConfig, ...]:
-    """The shipped configurations, in the order in which they are tried.
+    """The shipped configurations, by name.
 
-    >>> [config.name for config in shipped_configs()][-1]
-    'plain'
+    >>> "plain" in [config.name for config in shipped_configs()]
+    True
     """
     paths = sorted(data_path("prompts").glob("*.json"))
-    configs = [read_prompt_config(p) for p in paths if not p.name.endswith(".schema.json")]
-    return tuple(sorted(configs, key=lambda config: "*" in config.models))
+    return tuple(read_prompt_config(p) for p in paths if not p.name.endswith(".schema.json"))
 
 
-def config_for(model: str) -> PromptConfig:
-    """The first shipped configuration that is meant for a model.
+def config_for(model: str, call_format: str | None = None) -> PromptConfig:
+    """The shipped configuration that is meant most closely for a model, and for a format.
 
-    >>> config_for("Qwen/Qwen3-0.6B").name
-    'qwen'
+    >>> config_for("Qwen/Qwen3-0.6B").name, config_for("Qwen/Qwen3-0.6B", "pythonic").name
+    ('qwen', 'plain')
     """
-    return next(config for config in shipped_configs() if config.fits(model))
+    configs = (c for c in shipped_configs() if call_format is None or c.takes(call_format))
+    return max(configs, key=lambda config: config.fits(model))
 
 
 def config_schema() -> str:

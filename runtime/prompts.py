@@ -53,7 +53,8 @@ def build_frame(
     mark = unused_mark([*strings_of(tools), config.system or ""])
     place = f"{mark}request{mark}"
     safe_tools = map_strings(tools, lambda text: encoder.protect(text, mark))
-    rendered = render(template, config, safe_tools, place) + call_format.prompt_suffix
+    rendered = render(template, config, safe_tools, place, call_format.shape)
+    rendered += call_format.prompt_suffix
     head, found, tail = rendered.partition(place)
     if not found or place in tail:
         raise CmmError(
@@ -68,7 +69,11 @@ def build_frame(
 
 
 def render(
-    template: ChatTemplate, config: PromptConfig, tools: list[dict[str, Any]], request: str
+    template: ChatTemplate,
+    config: PromptConfig,
+    tools: list[dict[str, Any]],
+    request: str,
+    shape: str = "",
 ) -> str:
     """The template's text for one request; a system text with {tools} lists them itself."""
     messages: list[dict[str, Any]] = [
@@ -78,7 +83,7 @@ def render(
     arguments: dict[str, Any] = dict(config.template_arguments)
     if config.system is not None:
         listing = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-        system = config.system.replace("{tools}", listing)
+        system = config.system.replace("{tools}", listing).replace("{shape}", shape)
         messages.insert(0, {"role": "system", "content": system})
     if config.system is None or "{tools}" not in config.system:
         arguments["tools"] = tools

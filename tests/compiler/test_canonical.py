@@ -49,6 +49,8 @@ def random_walk(table, dice, most):
     state, written = table.start, []
     while len(row := table.allowed(state)):
         left = most - len(written)
+        if left <= 0 and table.is_final(state):
+            break
         near = table.distances_after(state) < max(left, int(table.distances_after(state).min()) + 1)
         tokens = row[near].tolist()
         dice.shuffle(tokens)

@@ -83,3 +83,16 @@ def test_match(
     out = capsys.readouterr().out
     assert out.startswith("call.json: ")
     assert message in out
+
+
+@pytest.mark.parametrize(("output", "begins"), [("a.html", "<!doctype html>"), ("a.svg", "<svg ")])
+def test_a_picture_is_written(output: str, begins: str) -> None:
+    assert main(["show", "--output", output]) == 0
+    assert Path(output).read_text(encoding="utf-8").startswith(begins)
+
+
+def test_a_picture_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--format", "pythonic"]) == 0
+    assert "add_numbers(a=" in capsys.readouterr().out
+    assert main(["show", "--output", "a.png"]) == 2
+    assert "a.png: is neither .html nor .svg" in capsys.readouterr().err

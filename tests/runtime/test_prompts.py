@@ -19,7 +19,6 @@ from cmm.runtime.prompt_config import (
     config_for,
     config_schema,
     read_prompt_config,
-    shipped_configs,
 )
 from cmm.runtime.prompts import build_frame
 
@@ -92,10 +91,26 @@ def test_schema_is_up_to_date() -> None:
     assert path.read_text(encoding="utf-8") == config_schema()
 
 
-def test_every_model_has_a_configuration() -> None:
-    assert {config.name for config in shipped_configs()} == {"qwen", "plain"}
-    assert config_for("qwen2.5-coder-0.5b").template_arguments == {"enable_thinking": False}
-    assert config_for("smollm2-135m").name == "plain"
+@pytest.mark.parametrize(
+    ("model", "call_format", "name", "written"),
+    [
+        ("qwen2.5-coder-0.5b", None, "qwen", "hermes"),
+        ("Qwen/Qwen3-0.6B", None, "qwen", "hermes"),
+        ("Qwen/Qwen3.5-0.8B", None, "qwen-xml", "xml"),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", None, "qwen-xml", "xml"),
+        ("Qwen/Qwen3-0.6B", "pythonic", "plain", "*"),
+        ("google/gemma-3-270m-it", None, "gemma", "json"),
+        ("google/functiongemma-270m-it", None, "functiongemma", "gemma"),
+        ("smollm2-135m", None, "smollm2", "json"),
+        ("meta-llama/Llama-3.2-1B-Instruct", None, "llama", "json"),
+        ("somebody/else", None, "plain", "*"),
+    ],
+)
+def test_every_model_has_a_configuration(
+    model: str, call_format: str | None, name: str, written: str
+) -> None:
+    config = config_for(model, call_format)
+    assert (config.name, config.call_format) == (name, written)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""The picture holds every text of the automaton, folded, and nothing from the schema as markup."""
+
+import pytest
+
+from cmm.compiler import build_automaton
+from cmm.compiler.picture import as_html, as_svg, as_text, label_of, picture
+from cmm.grammar import call_grammar, parse_functions
+from cmm.grammar.json_schema import schema_grammar
+from cmm.grammar.nodes import Grammar, Literal, choice
+
+FUNCTIONS = parse_functions([
+    {"name": "add", "parameters": {"a": "number"}},
+    {"name": "greet<b>", "parameters": {"name": {"type": "string", "maxLength": 9}, "more": {"type": "object"}}},
+])  # fmt: skip
+
+
+def frames_of(grammar):
+    return picture(build_automaton(grammar))
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        (["abc"], ["abc"]),
+        (["abc", "abd"], ["ab", "[c-d]"]),
+        (["abc", "xyc"], ["ab", "xy", "c"]),
+        (["a", "ab"], ["a", "b"]),
+    ],
+)
+def test_literal_text_is_one_arrow(texts, labels):
+    [root] = frames_of(Grammar(choice(map(Literal, texts))))
+    assert sorted(arrow.label for arrow in root.arrows) == sorted(labels)
+
+
+def test_frames_are_named_where_they_are_entered():
+    frames = frames_of(call_grammar(FUNCTIONS))
+    labels = {arrow.label for frame in frames for arrow in frame.arrows}
+    assert {'{"name": "', "[0-9]"} < labels
+    assert any(label.startswith("<string of ..9>") for label in labels)
+    entered = {label.split(">")[0][1:] for label in labels if label.startswith("<part")}
+    assert entered <= {frame.name for frame in frames}
+
+
+def test_every_frame_is_drawn_and_names_are_no_markup():
+    frames = frames_of(call_grammar(FUNCTIONS))
+    page = as_html(frames, "a < b", [("greet<b>", [("name", '{"type": "<i>"}')])])
+    assert page.count("<details") == len(frames) + 2
+    assert "<i>" not in page
+    assert page.count("<svg ") == len(frames)
+    assert "greet<b>" not in page
+    assert "<title>a &lt; b</title>" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert as_svg(frames[0]).startswith("<svg ")
+
+
+def test_the_text_has_a_line_for_each_arrow():
+    frames = frames_of(schema_grammar({"enum": ["a", "b"]}))
+    assert as_text(frames) == 'start:\n     0 -> 1    "\n     1 -> 2    [a-b]"  end'
+
+
+@pytest.mark.parametrize(
+    ("found", "label"),
+    [
+        ([97], "a"),
+        ([9], "\\x09"),
+        ([48, 49, 57], "[0-19]"),
+        (list(range(256)), "any"),
+        ([b for b in range(32, 256) if b != 34], 'any but "'),
+    ],
+)
+def test_labels(found, label):
+    assert label_of(found) == label

@@ -1,0 +1,183 @@
+"""Each call format: a call that is spelled in it is accepted, and read back equal."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cmm.compiler import build_automaton
+from cmm.grammar import Unsupported, parse_functions
+from cmm.grammar.formats import FORMATS
+
+# A way to write a call, told apart from the one that is tested; a new format needs a line in each.
+
+
+def spelled_json(key):
+    return lambda name, arguments, texts: json.dumps(
+        {"name": name, key: arguments}, ensure_ascii=False
+    )
+
+
+def spelled_xml(name, arguments, texts):
+    parameters = "".join(
+        f"<parameter={key}>\n{value if key in texts else json.dumps(value, ensure_ascii=False)}\n</parameter>\n"
+        for key, value in arguments.items()
+    )
+    return f"<function={name}>\n{parameters}</function>"
+
+
+def spelled_pythonic(name, arguments, texts):
+    def value(v):
+        return (
+            repr(v)
+            if (v in (None, True, False) and not isinstance(v, int | float)) or isinstance(v, bool)
+            else json.dumps(v, ensure_ascii=False)
+        )
+
+    return f"{name}({', '.join(f'{k}={value(v)}' for k, v in arguments.items())})"
+
+
+def spelled_gemma(name, arguments, texts):
+    def value(k, v):
+        return f"<escape>{v}<escape>" if k in texts else json.dumps(v)
+
+    return f"call:{name}{{{','.join(f'{k}:{value(k, v)}' for k, v in arguments.items())}}}"
+
+
+SPELLED = {
+    "hermes": spelled_json("arguments"),
+    "json": spelled_json("parameters"),
+    "xml": spelled_xml,
+    "pythonic": spelled_pythonic,
+    "gemma": spelled_gemma,
+}  # fmt: skip
+WITHOUT_NESTING = {"gemma"}
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+words = st.text(max_size=12)
+KINDS = {  # schema, values; the first ones are scalars
+    "string": ({"type": "string"}, words),
+    "short": ({"type": "string", "maxLength": 5}, st.text(max_size=5)),
+    "word": ({"type": "string", "pattern": "^[a-z]+$"}, st.from_regex(r"\A[a-z]+\Z")),
+    "choice": ({"enum": ["a", "b c", "<d>"]}, st.sampled_from(["a", "b c", "<d>"])),
+    "number": ({"type": "number"}, numbers),
+    "integer": ({"type": "integer"}, st.integers()),
+    "flag": ({"type": "boolean"}, st.booleans()),
+    "maybe": ({"type": ["integer", "null"]}, st.none() | st.integers()),
+    "list": ({"type": "array", "items": {"type": "string"}}, st.lists(words, max_size=3)),
+    "object": ({"type": "object", "properties": {"k": {"type": "boolean"}}, "required": ["k"]}, st.fixed_dictionaries({"k": st.booleans()})),
+    "either": ({"type": ["string", "integer"]}, words | st.integers()),
+}  # fmt: skip
+SCALARS = ("string", "short", "word", "choice", "number", "integer", "flag", "maybe")
+
+
+@st.composite
+def calls(draw, kinds):
+    """A function, some of its arguments, and which of these are strings alone."""
+    chosen = draw(st.lists(st.sampled_from(kinds), max_size=4))
+    names = draw(st.permutations(["a", "b_2", "camelCase", "with.dot"]))[: len(chosen)]
+    required = [name for name in names if draw(st.booleans())]
+    properties = {name: KINDS[kind][0] for name, kind in zip(names, chosen, strict=True)}
+    function = {
+        "name": "do_it",
+        "parameters": {"type": "object", "properties": properties, "required": required},
+    }
+    given_names = [name for name in names if name in required or draw(st.booleans())]
+    values = dict(zip(names, chosen, strict=True))
+    arguments = {name: draw(KINDS[values[name]][1]) for name in given_names}
+    texts = {name for name in names if values[name] in ("string", "short", "word", "choice")}
+    return function, arguments, texts
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_spelled_call_is_accepted_and_read_back_equal(name):
+    form, kinds = FORMATS[name], SCALARS if name in WITHOUT_NESTING else tuple(KINDS)
+
+    @settings(max_examples=80, deadline=None)
+    @given(calls(kinds))
+    def holds(made):
+        function, arguments, texts = made
+        functions = parse_functions([function])
+        text = SPELLED[name]("do_it", arguments, texts)
+        assert build_automaton(form.grammar(functions)).accepts(text)
+        assert form.parse(text, functions) == ("do_it", arguments)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_arguments_in_any_order(name):
+    properties = {"a": {"type": "integer"}, "b": {"type": "string"}}
+    functions = parse_functions(
+        [
+            {
+                "name": "f",
+                "parameters": {"type": "object", "properties": properties, "required": ["a"]},
+            }
+        ]
+    )
+    text = SPELLED[name]("f", {"b": "x", "a": 1}, {"b"})
+    form = FORMATS[name]
+    assert not build_automaton(form.grammar(functions)).accepts(text)
+    assert build_automaton(form.grammar(functions, any_order=True)).accepts(text)
+    assert form.parse(text, functions) == ("f", {"a": 1, "b": "x"})
+    alone = SPELLED[name]("f", {"b": "x"}, {"b"})
+    assert not build_automaton(form.grammar(functions, any_order=True)).accepts(alone)
+
+
+S = {"type": "string"}
+REFUSED = [
+    ("xml", {"a b": S}, "cannot be written in this format"),
+    (
+        "xml",
+        {"type": "object", "properties": {"a": S}, "additionalProperties": S},
+        "arguments that are not named",
+    ),
+    (
+        "xml",
+        {"type": "object", "properties": {"a": S}, "minProperties": 1},
+        "a demand on the number of arguments",
+    ),
+    (
+        "pythonic",
+        {
+            "type": "object",
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+            "properties": {"a": S, "b": S},
+        },
+        "alternatives between",
+    ),
+    ("xml", {"a": {"const": "x\n</parameter>\n"}}, "a text that holds"),
+    ("gemma", {"a": {"const": "<escape>"}}, "a text that holds"),
+    ("gemma", {"a": {"type": "array"}}, "lists, objects and strings beside"),
+    ("gemma", {"a": {"type": ["string", "null"]}}, "lists, objects and strings beside"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "message"), REFUSED)
+def test_what_a_format_cannot_write_is_refused(name, parameters, message):
+    with pytest.raises(Unsupported, match=message):
+        FORMATS[name].grammar(parse_functions([{"name": "f", "parameters": parameters}]))
+
+
+WRONG = [
+    (
+        "xml",
+        "<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=a>\nx\n</parameter>\n</function>",
+    ),
+    ("xml", "<function=f>\n<parameter=a>\nx</parameter>\n</function>"),
+    ("xml", "<function=f>\n</function>"),
+    ("pythonic", 'f(a="x",)'),
+    ("pythonic", "f(a='x')"),
+    ("pythonic", "f()"),
+    ("gemma", "call:f{a:<escape>x}"),
+    ("gemma", "call:f{a:x}"),
+    ("json", '{"name": "f", "arguments": {"a": "x"}}'),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), WRONG)
+def test_what_is_no_call_is_rejected(name, text):
+    functions = parse_functions([{"name": "f", "parameters": {"a": "string"}}])
+    assert not build_automaton(FORMATS[name].grammar(functions)).accepts(text)
