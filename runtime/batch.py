@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime.display import progress, tell
-from cmm.runtime.files import json_lines, json_list, write_whole
+from cmm.runtime.files import KEYS, json_lines, json_list, renamed, write_whole
 from cmm.runtime.journal import Journal
 from cmm.runtime.prompt_file import LINES, Prompts
 
@@ -24,8 +24,9 @@ IsDone = Callable[[int, str, str], bool]  # number of a prompt, its text and pla
 class Batch:
     """The requests of one run, and what became of them."""
 
-    def __init__(self, caller: Caller, prompts: Prompts) -> None:
+    def __init__(self, caller: Caller, prompts: Prompts, *, keys: str = "usual") -> None:
         self.caller = caller
+        self.keys = KEYS[keys]
         self.prompts = prompts
         self.refused: set[int] = set()  # numbers of prompts that are too long
         self.answered = 0
@@ -76,6 +77,9 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
     journal = Journal(output.with_name(output.name + ".journal"), about, resume=resume)
     form = json_lines if output.suffix in LINES else json_list
 
+    def pieces() -> Iterator[str]:
+        return form(renamed(call, batch.keys) for call in journal)
+
     def is_done(index: int, text: str, place: str) -> bool:
         if index in journal:
             journal.check(index, text, f"{batch.prompts.name} @ {place}")
@@ -89,12 +93,12 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
             for index, call in batch.calls(is_done, len(journal)):
                 journal.add(index, call.model_dump())
         except KeyboardInterrupt:
-            return stopped(batch, journal, lambda: write_whole(output, form(journal)))
+            return stopped(batch, journal, lambda: write_whole(output, pieces()))
         except BaseException:
             if len(journal):
                 tell(f"{len(journal)} calls are in {journal.path}; the same command goes on")
             raise
-        write_whole(output, form(journal))
+        write_whole(output, pieces())
         code = batch.finish(len(journal), str(output))
         at_end.pop_all()
         journal.remove()
@@ -144,7 +148,7 @@ def in_order(batch: Batch) -> Iterator[dict[str, Any]]:
             early[index] = call
             while following in early or following in batch.refused:
                 if following in early:
-                    yield early.pop(following).model_dump()
+                    yield renamed(early.pop(following).model_dump(), batch.keys)
                 following += 1
     except KeyboardInterrupt:
         batch.stopped = True

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from cmm.compiler import CanonicalTable, TokenTable, compile_calls
 from cmm.compiler.artifact import arrays_of
 from cmm.grammar.errors import CmmError, InvalidInput
-from cmm.grammar.formats import FORMATS, HERMES, CallFormat
+from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.choose import TokenId
 from cmm.runtime.draft import Drafter, rank_functions, read_clues
@@ -23,7 +23,7 @@ from cmm.runtime.engine import Engine, Request
 from cmm.runtime.machine import default_batch_size
 from cmm.runtime.model import Model, load_model
 from cmm.runtime.prefix import PrefixFile
-from cmm.runtime.prompt_config import PromptConfig, config_for
+from cmm.runtime.prompt_config import PromptConfig, chosen_format, config_for
 from cmm.runtime.prompts import build_frame
 from cmm.runtime.resolve import find_model
 
@@ -228,16 +228,6 @@ class Caller:
                 "the arguments are nested too deeply to be read", advice="lower --max-tokens"
             ) from None
         return FunctionCall(prompt=prompt, name=name, parameters=parameters)
-
-
-def chosen_format(
-    wanted: CallFormat | str | None, config: PromptConfig | None, model: str
-) -> CallFormat:
-    """The format that is asked for, else the one of the configuration."""
-    if isinstance(wanted, CallFormat):
-        return wanted
-    name = wanted or (config or config_for(model)).call_format
-    return FORMATS.get(name, HERMES)
 
 
 def about(function: FunctionSchema) -> str:

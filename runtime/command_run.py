@@ -16,7 +16,7 @@ from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
-from cmm.runtime.files import check_output, is_stream
+from cmm.runtime.files import KEYS, check_output, is_stream, renamed
 from cmm.runtime.prompt_config import read_prompt_config
 from cmm.runtime.prompt_file import open_prompts, parse_prompt
 
@@ -27,7 +27,14 @@ INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
 PROMPTS = INPUT / "function_calling_tests.json"
 DTYPES = ("float32", "bfloat16")
+SPELLINGS = {FUNCTIONS: INPUT / "function_definitions.json"}  # both are in use
 OUTPUT = Path("data/output/function_calls.json")
+
+
+def add_keys(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that write calls."""
+    keys = "legacy: a call's keys are prompt, fn_name, args"
+    parser.add_argument("--keys", choices=KEYS, default="usual", help=keys)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +74,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help=resume)
     size = "requests at once; as many as memory allows, up to 32"
     parser.add_argument("--batch_size", type=positive, metavar="N", help=size)
+    add_keys(parser)
     add_model_options(parser)
 
 
@@ -89,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     stream = is_stream(options.output)
     if not stream:
         check_output(options.output)
-    batch = Batch(make_caller(functions, options), prompts)
+    batch = Batch(make_caller(functions, options), prompts, keys=options.keys)
     if stream:
         return write_as_finished(batch, options.output)
     return write_at_end(batch, options.output, resume=options.resume)
@@ -99,6 +107,7 @@ def add_call(parser: argparse.ArgumentParser) -> None:
     """The options of `cmm call`."""
     parser.add_argument("prompt", help="the request")
     parser.add_argument("--functions", type=Path, metavar="F", help=str(FUNCTIONS))
+    add_keys(parser)
     add_model_options(parser)
 
 
@@ -112,7 +121,7 @@ def call(options: argparse.Namespace) -> int:
     functions = read_functions(options.functions, options.artifact)
     prompt = parse_prompt(options.prompt, "the prompt")
     answer = make_caller(functions, options).call(prompt)
-    print(json.dumps(answer.model_dump(), ensure_ascii=False))
+    print(json.dumps(renamed(answer.model_dump(), KEYS[options.keys]), ensure_ascii=False))
     return 0
 
 
@@ -149,4 +158,5 @@ def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace
 
 def shipped(path: Path) -> Path:
     """The default file here, or the one that is shipped with the program."""
-    return path if path.exists() else data_path(*path.parts[1:])
+    here = (name for name in (path, SPELLINGS.get(path, path)) if name.exists())
+    return next(here, data_path(*path.parts[1:]))

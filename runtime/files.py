@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cmm.grammar.errors import CmmError, InvalidInput
+
+# How the keys of a call are written: `legacy` as older readers of such files expect them.
+KEYS: dict[str, Mapping[str, str]] = {
+    "usual": {},
+    "legacy": {"name": "fn_name", "parameters": "args"},
+}
 
 
 def check_output(path: Path) -> None:
@@ -59,6 +65,15 @@ def usual_mode(path: Path) -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def renamed(call: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    """A call with its keys written otherwise.
+
+    >>> renamed({"prompt": "Hi", "name": "f", "parameters": {"name": 1}}, KEYS["legacy"])
+    {'prompt': 'Hi', 'fn_name': 'f', 'args': {'name': 1}}
+    """
+    return {keys.get(key, key): value for key, value in call.items()}
 
 
 def json_list(values: Iterable[Any]) -> Iterator[str]:

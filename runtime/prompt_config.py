@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmm.data import data_path
 from cmm.grammar.files import invalid_shape, read_json
+from cmm.grammar.formats import FORMATS, HERMES, CallFormat
 
 
 class Limits(BaseModel):
@@ -107,6 +108,16 @@ def config_for(model: str, call_format: str | None = None) -> PromptConfig:
     """
     configs = (c for c in shipped_configs() if call_format is None or c.takes(call_format))
     return max(configs, key=lambda config: config.fits(model))
+
+
+def chosen_format(
+    wanted: CallFormat | str | None, config: PromptConfig | None, model: str
+) -> CallFormat:
+    """The format that is asked for, else the one of the configuration."""
+    if isinstance(wanted, CallFormat):
+        return wanted
+    name = wanted or (config or config_for(model)).call_format
+    return FORMATS.get(name, HERMES)
 
 
 def config_schema() -> str:

@@ -41,13 +41,22 @@ class PromptFrame:
         return [*self.encoder.encode_text(request), *self.tail]
 
 
-def build_frame(
+@dataclass(frozen=True)
+class RenderedPrompt:
+    """The text before a request and after it; control tokens of data are hidden behind marks."""
+
+    head: str
+    tail: str
+    mark: str
+
+
+def render_around(
     functions: Iterable[FunctionSchema],
     template: ChatTemplate,
     encoder: PlainEncoder,
     config: PromptConfig,
     call_format: CallFormat,
-) -> PromptFrame:
+) -> RenderedPrompt:
     """Render the template once for a function set, with a mark where the request goes."""
     tools = [function.tool() for function in functions]
     mark = unused_mark([*strings_of(tools), config.system or ""])
@@ -61,9 +70,21 @@ def build_frame(
             "the model's chat template does not show the request exactly once",
             advice="choose an instruction model with --model",
         )
+    return RenderedPrompt(head, tail, mark)
+
+
+def build_frame(
+    functions: Iterable[FunctionSchema],
+    template: ChatTemplate,
+    encoder: PlainEncoder,
+    config: PromptConfig,
+    call_format: CallFormat,
+) -> PromptFrame:
+    """The ids before every request and after it."""
+    rendered = render_around(functions, template, encoder, config, call_format)
     return PromptFrame(
-        head=tuple(encoder.encode_rendered(head, mark)),
-        tail=tuple(encoder.encode_rendered(tail, mark)),
+        head=tuple(encoder.encode_rendered(rendered.head, rendered.mark)),
+        tail=tuple(encoder.encode_rendered(rendered.tail, rendered.mark)),
         encoder=encoder,
     )
 

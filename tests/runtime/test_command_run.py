@@ -95,6 +95,27 @@ def test_calls_are_written_in_the_order_of_the_prompts(
         assert part in err
 
 
+def test_legacy_keys_in_a_file_and_in_a_stream(
+    tmp_path: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = [{"prompt": text, "fn_name": "f", "args": {"n": 2.0}} for text in "abc"]
+    assert run(Scripted(), "--keys", "legacy") == 0
+    assert written(tmp_path) == wanted
+    capsys.readouterr()
+    assert run(Scripted(), "--keys", "legacy", "--output", "-") == 0
+    assert json.loads(capsys.readouterr().out) == wanted
+
+
+@pytest.mark.parametrize("name", ["functions_definition.json", "function_definitions.json"])
+def test_default_functions_are_found_under_both_spellings(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "input").mkdir(parents=True)
+    (tmp_path / "data" / "input" / name).write_text('[{"name": "only", "parameters": {}}]')
+    assert [f.name for f in command_run.read_functions(None, None)] == ["only"]
+
+
 def test_no_prompt_no_call(tmp_path: Path, run: Callable[..., int]) -> None:
     assert run(Scripted(), prompts="[]") == 0
     assert (tmp_path / "new" / "calls.json").read_text() == "[]\n"
