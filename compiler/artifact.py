@@ -41,7 +41,7 @@ def write_arrays(path: Path, packed: Packed) -> int:
     about["sha256"] = _digest(arrays, about)
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     data = save(whole, {HEADER: json.dumps(about, sort_keys=True)})
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # private, if it is new
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -214,8 +214,15 @@ def _drawn_state(state: int, place: tuple[int, int], frame: FramePicture) -> str
     return f'<g transform="translate({x} {y})">{start}{circle}</g>'
 
 
-def as_html(frames: Sequence[FramePicture], title: str) -> str:
-    """A page without anything from elsewhere: each frame is a box that opens."""
+Outline = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # names, and of each: names, values
+
+
+def as_html(frames: Sequence[FramePicture], title: str, outline: Outline = ()) -> str:
+    """A page with nothing from elsewhere: what is named, and each frame, is a box that opens."""
+    named = "".join(
+        f"<details><summary>{escape(name)}</summary><ul>{_listed(inner)}</ul></details>"
+        for name, inner in outline
+    )
     boxes = "".join(
         f"<details{' open' if i == 0 else ''}><summary>{escape(frame.name)}: "
         f"{len(_layers(frame))} states, {len(frame.arrows)} arrows</summary>"
@@ -228,5 +235,12 @@ def as_html(frames: Sequence[FramePicture], title: str) -> str:
         "padding:.4em 0;font-weight:bold}details{border-bottom:1px solid #ddd}</style>"
         f"<h1>{escape(title)}</h1><p>An arrow carries the text that is written on the way; a blue "
         "one a part that is entered and left again; green states may be the last.</p>"
-        f"{boxes}\n"
+        f"{named}{boxes}\n"
+    )
+
+
+def _listed(inner: Sequence[tuple[str, str]]) -> str:
+    return "".join(
+        f"<li><details><summary>{escape(name)}</summary><pre>{escape(value)}</pre></details></li>"
+        for name, value in inner
     )

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import (
@@ -49,11 +49,19 @@ HOME = Path(__file__).parent.parent
 # Exit codes: 0 done, 1 no match, 2 wrong input, 130 stopped by Ctrl-C.
 
 
+class Parser(argparse.ArgumentParser):
+    """Says how a prompt that looks like an option is given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Usage, the problem, exit code 2."""
+        if "required: prompt" in message or "unrecognized arguments: -" in message:
+            message += ' (a prompt that begins with - stands after --: cmm call -- "-x")'
+        super().error(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
-        prog="cmm", description="Requests become valid, typed function calls."
-    )
+    parser = Parser(prog="cmm", description="Requests become valid, typed function calls.")
     parser.add_argument("--version", action="version", version=f"cmm {version('call-me-maybe')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (command, add_options) in COMMANDS.items():

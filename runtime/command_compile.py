@@ -63,9 +63,9 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
+    grammar = read_grammar(options.functions, options.schema, FORMATS[options.format])
     if options.show:
-        form = FORMATS[options.format]
-        print(shown(read_grammar(options.functions, options.schema, form), options.show))
+        print(shown(grammar, options.show))
         return 0
     if options.output:
         check_output(options.output)
@@ -73,7 +73,6 @@ def compile_table(options: argparse.Namespace) -> int:
     vocabulary = load_vocabulary(place.folder)
     path = options.schema or options.functions or shipped(FUNCTIONS)
     if options.schema:
-        grammar = read_grammar(options.functions, options.schema)
         compiled = compiled_within(
             lambda: compile_grammar(grammar, vocabulary, options.max_states), path, options
         )

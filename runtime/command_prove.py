@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import sys
@@ -70,9 +71,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=positive, metavar="N", default=1000, help="for each file")
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="another one, other runs")
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
-    parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="processes; as many as there are cores"
-    )
+    parser.add_argument("--jobs", type=positive, metavar="N", help="processes; one for each core")
     tokens = "the tokenizer's own spelling, or any; both in turn where that is known"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
 
@@ -179,6 +178,7 @@ def adversary_of(folder: Path, seed: int) -> Adversary:
 @lru_cache(2)
 def table_and_judge(path: Path, folder: Path) -> tuple[TokenTable, Faults]:
     """The table of a function file or a schema, and what judges its texts."""
+    gc.collect()  # a table's kept rows: hundreds of megabytes that refer to each other
     document, vocabulary = read_json(path), load_vocabulary(folder)
     try:
         with warnings.catch_warnings():

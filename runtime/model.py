@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
@@ -46,6 +47,8 @@ class Model:
         """The logits after a sequence, computed from nothing."""
         output = self.network(torch.tensor([list(ids)]), use_cache=False, logits_to_keep=1)
         numbers: Logits = output.logits[0, -1].float().numpy()
+        if not np.isfinite(numbers[: self.vocabulary.size]).all():
+            raise CmmError(f'the model "{self.name}" computed a logit that is not a finite number')
         return numbers
 
 

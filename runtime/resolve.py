@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from pathlib import Path
 from cmm.grammar.errors import CmmError, InvalidInput, listed
 from cmm.runtime import hub
 from cmm.runtime.catalogue import HubSource, ModelEntry, WheelSource, read_catalogue
-from cmm.runtime.convert import convert_gguf, is_complete
-from cmm.runtime.fetch import Say, fetch_gguf
+from cmm.runtime.convert import check_gguf, convert_gguf, is_complete
+from cmm.runtime.fetch import Say, fetch_gguf, file_digest
 from cmm.runtime.places import models_dir
 
 
@@ -124,20 +123,12 @@ def local_model(path: Path, say: Say) -> ModelPlace:
         raise InvalidInput("there is no such file", file=str(path))
     if path.suffix != ".gguf":
         raise InvalidInput("a model file must be a .gguf file", file=str(path))
+    check_gguf(path)
     folder = models_dir() / f"{path.stem}-{file_digest(path)[:16]}"
     if not is_complete(folder):
         say(f"converting {path.name} (once, about half a minute)")
         convert_gguf(path.resolve(), folder)
     return ModelPlace(path.stem, folder)
-
-
-def file_digest(path: Path) -> str:
-    """The sha256 of a file's bytes."""
-    with path.open("rb") as stream:
-        digest = hashlib.sha256()
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def model_state(entry: ModelEntry) -> str:

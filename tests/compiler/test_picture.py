@@ -43,8 +43,9 @@ def test_frames_are_named_where_they_are_entered():
 
 def test_every_frame_is_drawn_and_names_are_no_markup():
     frames = frames_of(call_grammar(FUNCTIONS))
-    page = as_html(frames, "a < b")
-    assert page.count("<details") == len(frames)
+    page = as_html(frames, "a < b", [("greet<b>", [("name", '{"type": "<i>"}')])])
+    assert page.count("<details") == len(frames) + 2
+    assert "<i>" not in page
     assert page.count("<svg ") == len(frames)
     assert "greet<b>" not in page
     assert "<title>a &lt; b</title>" in page
