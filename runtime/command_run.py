@@ -24,6 +24,7 @@ from cmm.runtime.prompt_file import open_prompts, parse_prompt
 
 if TYPE_CHECKING:
     from cmm.runtime.caller import Caller
+    from cmm.runtime.model import Model
 
 INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
@@ -154,14 +155,18 @@ def read_functions(path: Path | None, artifact: Path | None) -> Sequence[Functio
     return functions_of(artifact)
 
 
-def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
+def make_caller(
+    functions: Sequence[FunctionSchema], options: argparse.Namespace, model: Model | None = None
+) -> Caller:
     """The caller that the options describe. Files are checked before torch is imported."""
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     from cmm.runtime.caller import Caller
     from cmm.runtime.model import load_model
     from cmm.runtime.resolve import find_model
 
-    model = load_model(find_model(options.model), dtype=options.dtype, threads=options.threads)
+    if model is None:
+        place = find_model(options.model)
+        model = load_model(place, dtype=options.dtype, threads=options.threads)
     return Caller(
         functions,
         model,

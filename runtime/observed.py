@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmm.runtime.display import tell
@@ -37,11 +36,8 @@ def recorded(caller: Caller, options: argparse.Namespace) -> Iterator[None]:
         yield
     finally:
         if options.trace is not None:
-            _write(options.trace, [trace_page(recorder.calls, caller.model.name)])
+            write_whole(options.trace, [trace_page(recorder.calls, caller.model.name)])
         if options.report is not None:
-            _write(options.report, json_list(report(recorder.calls)))
-
-
-def _write(path: Path, pieces: Iterator[str] | list[str]) -> None:
-    write_whole(path, pieces)
-    tell(f"written to {path}")
+            write_whole(options.report, json_list(report(recorder.calls)))
+        if not options.quiet:
+            tell(f"written to {', '.join(str(p) for p in (options.trace, options.report) if p)}")
