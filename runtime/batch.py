@@ -24,9 +24,12 @@ IsDone = Callable[[int, str, str], bool]  # number of a prompt, its text and pla
 class Batch:
     """The requests of one run, and what became of them."""
 
-    def __init__(self, caller: Caller, prompts: Prompts, *, keys: str = "usual") -> None:
+    def __init__(
+        self, caller: Caller, prompts: Prompts, *, keys: str = "usual", quiet: bool = False
+    ) -> None:
         self.caller = caller
         self.keys = KEYS[keys]
+        self.quiet = quiet
         self.prompts = prompts
         self.refused: set[int] = set()  # numbers of prompts that are too long
         self.answered = 0
@@ -50,7 +53,7 @@ class Batch:
             self.refused.add(index)
             tell(f"cmm: {error.located(file=self.prompts.name, below=place)}")
 
-        with progress(self.prompts.total, done) as show:
+        with progress(self.prompts.total, done, caller=self.caller, quiet=self.quiet) as show:
             for number, call in self.caller.stream(waiting(), refuse):
                 self.answered += 1
                 show(str(call))
@@ -58,14 +61,18 @@ class Batch:
 
     def finish(self, count: int, where: str) -> int:
         """Say what was done; the exit code."""
+        if not self.quiet:
+            self._sum_up(count, where)
+        if self.refused:
+            tell(f"cmm: {len(self.refused)} prompts were too long, and have no call")
+        return 1 if self.refused else 0
+
+    def _sum_up(self, count: int, where: str) -> None:
         tell(
             f"{count} calls in {time.perf_counter() - self._began:.1f} s, "
             f"{self.caller.forwards} forward passes, model {self.caller.model.name}, "
             f"written to {where}"
         )
-        if self.refused:
-            tell(f"cmm: {len(self.refused)} prompts were too long, and have no call")
-        return 1 if self.refused else 0
 
 
 def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:

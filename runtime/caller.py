@@ -22,6 +22,7 @@ from cmm.runtime.draft import Drafter, rank_functions, read_clues
 from cmm.runtime.engine import Engine, Request
 from cmm.runtime.machine import default_batch_size
 from cmm.runtime.model import Model, load_model
+from cmm.runtime.observe import Observer
 from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import PromptConfig, chosen_format, config_for
 from cmm.runtime.prompts import build_frame
@@ -106,6 +107,7 @@ class Caller:
         )
         self._about = [(function.name, about(function)) for function in self.functions]
         self._longest = max(map(len, vocabulary.tokens))
+        self._observers: list[Observer] = []
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
 
     def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
@@ -123,6 +125,12 @@ class Caller:
             if prefix_cache and model.digest
             else None,
         )
+
+    def watch(self, observer: Observer) -> None:
+        """Tell an observer from now on what is asked, decided and written."""
+        observer.tokens = self.model.vocabulary.tokens
+        self._observers.append(observer)
+        self._engine.watch(observer)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -171,7 +179,10 @@ class Caller:
         asked: dict[int, tuple[int, str]] = {}  # the requests that are not answered yet
         for number, answer in self._decode(self._requests(prompts, asked, refuse)):
             index, text = asked.pop(number)
-            yield index, self._read(text, answer)
+            call = self._read(text, answer)
+            for observer in self._observers:
+                observer.answered(number, call, answer)
+            yield index, call
 
     def _requests(
         self, prompts: Iterable[str], asked: dict[int, tuple[int, str]], refuse: Refuse | None
@@ -187,6 +198,8 @@ class Caller:
                 refuse(index, error)
                 continue
             asked[number] = index, text
+            for observer in self._observers:
+                observer.asked(number, text)
             number += 1
             yield request
 

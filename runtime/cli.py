@@ -22,6 +22,7 @@ from cmm.runtime import (
     command_grade,
     command_models,
     command_prove,
+    command_rehearse,
     command_run,
     command_show,
 )
@@ -38,6 +39,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "match": (command_compile.match, command_compile.add_match),
     "prove": (command_prove.prove, command_prove.add_prove),
     "explain": (command_explain.explain, command_explain.add_explain),
+    "rehearse": (command_rehearse.rehearse_all, command_rehearse.add_rehearse),
     "show": (command_show.show, command_show.add_show),
     "grade": (command_grade.grade_files, command_grade.add_grade),
     "cache": (command_cache.cache, command_cache.add_cache),

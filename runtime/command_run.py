@@ -16,12 +16,15 @@ from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
+from cmm.runtime.display import is_live, progress
 from cmm.runtime.files import KEYS, check_output, is_stream, renamed
+from cmm.runtime.observed import check_recording, recorded
 from cmm.runtime.prompt_config import read_prompt_config
 from cmm.runtime.prompt_file import open_prompts, parse_prompt
 
 if TYPE_CHECKING:
     from cmm.runtime.caller import Caller
+    from cmm.runtime.model import Model
 
 INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
@@ -35,6 +38,15 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     """The option of commands that write calls."""
     keys = "legacy: a call's keys are prompt, fn_name, args"
     parser.add_argument("--keys", choices=KEYS, default="usual", help=keys)
+
+
+def add_watching(parser: argparse.ArgumentParser) -> None:
+    """The options about what a person sees of the work."""
+    parser.add_argument("--quiet", action="store_true", help="no line but errors and warnings")
+    trace = "a page (.html) to step through the run, token by token; takes longer"
+    parser.add_argument("--trace", type=Path, metavar="F", help=trace)
+    report = "how sure each choice was, as JSON"
+    parser.add_argument("--report", type=Path, metavar="F", help=report)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +87,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     size = "requests at once; as many as memory allows, up to 32"
     parser.add_argument("--batch_size", type=positive, metavar="N", help=size)
     add_keys(parser)
+    add_watching(parser)
     add_model_options(parser)
 
 
@@ -97,10 +110,13 @@ def run(options: argparse.Namespace) -> int:
     stream = is_stream(options.output)
     if not stream:
         check_output(options.output)
-    batch = Batch(make_caller(functions, options), prompts, keys=options.keys)
-    if stream:
-        return write_as_finished(batch, options.output)
-    return write_at_end(batch, options.output, resume=options.resume)
+    check_recording(options)
+    caller = make_caller(functions, options)
+    batch = Batch(caller, prompts, keys=options.keys, quiet=options.quiet)
+    with recorded(caller, options):
+        if stream:
+            return write_as_finished(batch, options.output)
+        return write_at_end(batch, options.output, resume=options.resume)
 
 
 def add_call(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +124,7 @@ def add_call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", help="the request")
     parser.add_argument("--functions", type=Path, metavar="F", help=str(FUNCTIONS))
     add_keys(parser)
+    add_watching(parser)
     add_model_options(parser)
 
 
@@ -120,7 +137,11 @@ def call(options: argparse.Namespace) -> int:
     """
     functions = read_functions(options.functions, options.artifact)
     prompt = parse_prompt(options.prompt, "the prompt")
-    answer = make_caller(functions, options).call(prompt)
+    check_recording(options)
+    caller = make_caller(functions, options)
+    hidden = options.quiet or not is_live()
+    with recorded(caller, options), progress(1, caller=caller, quiet=hidden):
+        answer = caller.call(prompt)
     print(json.dumps(renamed(answer.model_dump(), KEYS[options.keys]), ensure_ascii=False))
     return 0
 
@@ -134,14 +155,18 @@ def read_functions(path: Path | None, artifact: Path | None) -> Sequence[Functio
     return functions_of(artifact)
 
 
-def make_caller(functions: Sequence[FunctionSchema], options: argparse.Namespace) -> Caller:
+def make_caller(
+    functions: Sequence[FunctionSchema], options: argparse.Namespace, model: Model | None = None
+) -> Caller:
     """The caller that the options describe. Files are checked before torch is imported."""
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     from cmm.runtime.caller import Caller
     from cmm.runtime.model import load_model
     from cmm.runtime.resolve import find_model
 
-    model = load_model(find_model(options.model), dtype=options.dtype, threads=options.threads)
+    if model is None:
+        place = find_model(options.model)
+        model = load_model(place, dtype=options.dtype, threads=options.threads)
     return Caller(
         functions,
         model,

@@ -1,12 +1,22 @@
-"""What a person sees on stderr: one line per call, a bar on a terminal, a summary."""
+"""What a person sees on stderr: one line per call, drawn while it is written on a terminal."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from cmm.runtime.observe import Observer
+
+
+class Watched(Protocol):
+    """A caller, as far as displays know it."""
+
+    def watch(self, observer: Observer) -> None: ...
 
 
 class Show(Protocol):
@@ -25,24 +35,37 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def progress(total: int | None, done: int = 0, what: str = "calls") -> Iterator[Show]:
-    """A progress bar on a terminal, plain lines elsewhere; give it each line as it is done."""
-    if not sys.stderr.isatty():
+def progress(
+    total: int | None,
+    done: int = 0,
+    what: str = "calls",
+    *,
+    caller: Watched | None = None,
+    quiet: bool = False,
+) -> Iterator[Show]:
+    """Give it a line for each thing that is done; how far it is stands below, on a terminal.
+
+    There the calls of a caller are drawn while they are written.
+    """
+    if quiet:
+        yield lambda line: None
+    elif not is_live():
         yield lambda line: print(printable(line), file=sys.stderr, flush=True)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+    else:
+        from rich.console import Console
 
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total, completed=done)
+        from cmm.runtime.live import live_calls
 
-        def show(line: str) -> None:
-            console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-            bar.advance(task)
+        with live_calls(Console(stderr=True), total, done, what) as calls:
+            if caller is not None:
+                caller.watch(calls)
+            yield calls.finished
 
-        yield show
+
+def is_live() -> bool:
+    """May lines be drawn again? On a terminal that can, if colours are not unwanted."""
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    return sys.stderr.isatty() and not dull
 
 
 def tell(text: str) -> None:

@@ -29,7 +29,8 @@ from cmm.runtime.choose import (
     forced_token,
 )
 from cmm.runtime.draft import Clues, Drafter, Step
-from cmm.runtime.logits import FEW, ask
+from cmm.runtime.logits import FEW, Ask, ask
+from cmm.runtime.observe import Decision, Observer
 from cmm.runtime.pace import Pace
 from cmm.runtime.pack import Chunk, Pack, can_pack
 from cmm.runtime.prefix import PrefixFile
@@ -104,6 +105,11 @@ class Engine:
         self._pack: Pack | Apart = (Pack if can_pack(network.config) else Apart)(network)
         self._close = CLOSE.get(network.dtype, CLOSE[torch.bfloat16])
         self._pace = Pace()
+        self._observers: list[Observer] = []
+
+    def watch(self, observer: Observer) -> None:
+        """Tell an observer from now on what is decided and written."""
+        self._observers.append(observer)
 
     @property
     def forwards(self) -> int:
@@ -138,6 +144,8 @@ class Engine:
         """A new row; what it must say first is read along with the prompt."""
         row = Row(index, request, self._table.start)
         row.take_forced(self._table, max_tokens)
+        for observer in self._observers:
+            observer.wrote(index, row.answer)
         return row
 
     def _settle(self, active: list[Row], max_tokens: int) -> Iterator[tuple[int, list[TokenId]]]:
@@ -185,8 +193,14 @@ class Engine:
             row.read += len(chunk.tokens)
             return
         tokens = [token for step in draft for token in step.tokens]
-        asked = {one.place: found for one, found in zip(chunk.asked, numbers, strict=True)}
-        right = self._decide_all(row, tokens, asked, max_tokens)
+        asked: dict[int, Logits] = {}
+        free: dict[int, TokenId] = {}  # what was asked a second time, of all tokens
+        for one, found in zip(chunk.asked, numbers, strict=True):
+            if one.place in asked:
+                free[one.place] = int(np.argmax(found))
+            else:
+                asked[one.place] = found
+        right = self._decide_all(row, tokens, asked, free, max_tokens)
         row.read += len(chunk.tokens) - len(tokens) + right
         if right < len(tokens):
             end = len(self._head) + row.read
@@ -207,21 +221,44 @@ class Engine:
             last = place == len(pending) + len(draft) - 1
             if len(allowed) > 1 or (last and len(allowed)):
                 asked.append(ask(place, allowed))
+        if any(observer.all_logits for observer in self._observers):
+            # Besides, so that a decision is made with the same numbers, watched or not.
+            asked += [Ask(one.place, None) for one in asked]
         return Chunk(row.index, [*pending, *draft], len(self._head) + row.read, asked)
 
     def _decide_all(
-        self, row: Row, draft: Sequence[TokenId], asked: dict[int, Logits], max_tokens: int
+        self,
+        row: Row,
+        draft: Sequence[TokenId],
+        asked: dict[int, Logits],
+        free: dict[int, TokenId],
+        max_tokens: int,
     ) -> int:
         """Decide as long as what was chosen is what was drafted; how much of the draft is right."""
         first, before, right = min(asked), len(row.answer), 0
         while True:
-            row.take(self._table, self._decide(row, asked[first + right], max_tokens).token)
+            choice = self._decide(row, asked[first + right], max_tokens)
+            if self._observers:
+                drafted = draft[right : right + 1] == [choice.token]
+                self._tell(row, choice, drafted, free.get(first + right))
+            row.take(self._table, choice.token)
             row.take_forced(self._table, max_tokens)
+            for observer in self._observers:
+                observer.wrote(row.index, row.answer)
             chosen = row.answer[before:]
             while right < min(len(draft), len(chosen)) and draft[right] == chosen[right]:
                 right += 1
             if right < len(chosen) or row.is_done(self._table, max_tokens):
                 return right
+
+    def _tell(self, row: Row, choice: Choice, drafted: bool, free: TokenId | None) -> None:
+        """Let the observers know of a decision, before the row takes it."""
+        decision = Decision(
+            len(row.answer), choice.token, row.state, len(self._table.allowed(row.state)),
+            choice.margin, drafted, free,
+        )  # fmt: skip
+        for observer in self._observers:
+            observer.decided(row.index, decision)
 
     def _decide(self, row: Row, numbers: Logits, max_tokens: int) -> Choice:
         """One decision; a close one is made again, alone, so that it is the same in any batch."""
