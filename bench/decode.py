@@ -83,7 +83,7 @@ def plain_loop(model: Model, prompt: Sequence[int], steps: Steps) -> list[int]:
 
 def table_steps(caller: Caller) -> Steps:
     """The mask of our table."""
-    table = caller.compiled.table
+    table = caller.table
     state = [table.start]
 
     def mask(logits: np.ndarray) -> np.ndarray:

@@ -97,7 +97,7 @@ def test_engine_equals_slow_twin(caller: Caller) -> None:
     request = caller._request("Greet john")
     [(_, fast)] = caller._decode([request])
     prompt = [*caller._frame.head, *request.tokens]
-    slow = decode_slowly(caller.model.next_logits, caller.compiled.table, prompt, caller.max_tokens)
+    slow = decode_slowly(caller.model.next_logits, caller.table, prompt, caller.max_tokens)
     assert fast == slow
 
 
@@ -107,7 +107,7 @@ def test_a_tight_limit_still_gives_a_call() -> None:
     from cmm.runtime.resolve import find_model
 
     model = load_model(find_model(MODEL))
-    least = Caller(FUNCTIONS, model).compiled.table
+    least = Caller(FUNCTIONS, model).table
     tight = Caller(FUNCTIONS, model, max_tokens=least.distance(least.start))
     call = tight.call("Reverse the string 'a very long string that will not fit in here'")
     assert call.name.startswith("fn_")
