@@ -27,6 +27,7 @@ from cmm.grammar.files import parse_json
 from cmm.grammar.nodes import Grammar, Text
 
 TokenId = int
+MOST_TOKENS = 1 << 24  # sixty times the largest vocabulary in use: a larger number is damage
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,12 +130,15 @@ def read_tokens(source: bytes, name: str) -> tuple[bytes, ...]:
     >>> read_tokens(b"YQ== 0\\nYWI= 1\\n", "ranks.tiktoken")
     (b'a', b'ab')
     """
-    if name.endswith(".tiktoken"):
-        return _tiktoken(source)
-    document = parse_json(source)
-    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-        raise InvalidInput("is no tokenizer.json", advice='it has no "model"')
-    return _tokenizer_json(document)
+    try:
+        if name.endswith(".tiktoken"):
+            return _tiktoken(source)
+        document = parse_json(source)
+        if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+            raise InvalidInput("is no tokenizer.json", advice='it has no "model"')
+        return _tokenizer_json(document)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise InvalidInput("its tokens are not listed with their numbers") from None
 
 
 def read_bpe(source: bytes, name: str, tokens: Sequence[bytes]) -> Bpe | None:
@@ -149,6 +153,8 @@ def read_bpe(source: bytes, name: str, tokens: Sequence[bytes]) -> Bpe | None:
         return merges_of_document(document, tokens) if _is_byte_level(document) else None
     except Unsupported:
         return None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise InvalidInput("its merges are not pairs of its tokens") from None
 
 
 def tokenizer_source(tokenizer: Any) -> tuple[bytes, str]:
@@ -192,7 +198,10 @@ def _tokenizer_json(document: Mapping[str, Any]) -> tuple[bytes, ...]:
 
 
 def _by_id(tokens: Mapping[TokenId, bytes]) -> tuple[bytes, ...]:
-    return tuple(tokens.get(i, b"") for i in range(max(tokens, default=-1) + 1))
+    size = max(tokens, default=-1) + 1
+    if size > MOST_TOKENS:
+        raise InvalidInput(f"a token has the number {size - 1}")
+    return tuple(tokens.get(i, b"") for i in range(size))
 
 
 def _is_byte_level(document: Mapping[str, Any]) -> bool:

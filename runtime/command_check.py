@@ -18,6 +18,7 @@ from cmm.grammar.formats import call_grammar
 from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
+from cmm.grammar.recursion import deep_recursion
 from cmm.grammar.survey import Finding, ignored, refused
 from cmm.runtime.display import printable
 from cmm.runtime.resolve import find_model
@@ -103,8 +104,9 @@ def checked(
     """One function or schema: what is refused or ignored; where nothing is refused, its sizes."""
     name = function.name if function else ""
     try:
-        found = tuple(refused(schema, closed=function is not None))
-        notes = tuple(ignored(schema))
+        with deep_recursion():
+            found = tuple(refused(schema, closed=function is not None))
+            notes = tuple(ignored(schema))
         if found:
             return Checked(str(path), name, found, notes)
         with warnings.catch_warnings():

@@ -8,15 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from cmm.compiler.vocabulary import read_tokens
+from cmm.grammar.errors import CmmError
 from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import load_functions
 from cmm.runtime.command_run import FUNCTIONS, shipped
 from cmm.runtime.display import printable, tell
 from cmm.runtime.explain import KINDS, PromptSource, PromptToken, explain_prompt
-from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.plain_text import PlainEncoder, read_tokenizer
 from cmm.runtime.prompt_config import chosen_format, config_for, read_prompt_config
 from cmm.runtime.prompt_file import parse_prompt
 from cmm.runtime.resolve import ModelPlace, find_model
@@ -64,12 +63,16 @@ def prompt_source(place: ModelPlace, options: argparse.Namespace) -> PromptSourc
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     form = chosen_format(options.format, config, place.name)
     path = place.folder / "tokenizer.json"
+    try:
+        tokens = read_tokens(path.read_bytes(), str(path))
+    except CmmError as error:
+        raise error.located(file=str(path)) from None
     return PromptSource(
         load_template(place.folder),
-        PlainEncoder(Tokenizer.from_file(str(path)), take=True),
+        PlainEncoder(read_tokenizer(path), take=True),
         config or config_for(place.name, form.name),
         form,
-        read_tokens(path.read_bytes(), str(path)),
+        tokens,
     )
 
 

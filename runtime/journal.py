@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -80,12 +81,17 @@ class Journal:
         """Leave the journal for a later run; one without calls is not kept."""
         if not self._starts:
             self.path.unlink(missing_ok=True)
-        self._file.close()
+        self._let_go()
 
     def remove(self) -> None:
         """The run is complete."""
         self.path.unlink(missing_ok=True)
-        self._file.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        # On a full disk a line is left in the buffer, which closing tries to write once more.
+        with suppress(OSError):
+            self._file.close()
 
     def _call(self, index: int) -> Any:
         self._file.seek(self._starts[index])

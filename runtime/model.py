@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from tokenizers import Tokenizer
 
 from cmm.compiler import Vocabulary, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
 from cmm.runtime.machine import computes_bfloat16, usable_threads
-from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.plain_text import PlainEncoder, read_tokenizer
 from cmm.runtime.prefix import model_digest
 from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
@@ -75,7 +74,7 @@ def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | No
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
     check_width(network, vocabulary, place.name)
-    encoder = PlainEncoder(Tokenizer.from_file(str(place.folder / "tokenizer.json")), take=True)
+    encoder = PlainEncoder(read_tokenizer(place.folder / "tokenizer.json"), take=True)
     digest = model_digest(place.folder)
     return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.normalizers import NFC, NFD, NFKC, NFKD
+
+from cmm.grammar.errors import InvalidInput
 
 UNICODE_FORMS = (NFC, NFD, NFKC, NFKD)  # these change a text: it would not come back as it was
 
@@ -86,3 +89,11 @@ def unused_mark(texts: Iterable[str]) -> str:
     """
     used = set().union(*map(set, texts))
     return next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in used)
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a file, or an error that names it."""
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no class of its own
+        raise InvalidInput(f"is no tokenizer: {error}", file=str(path)) from error

@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +41,7 @@ FILES: dict[str, Any] = {
     "infinity.json": b"[-Infinity]",
     "repeated.json": b'[{"prompt": "a",\n  "prompt": "b"}]',
     "deep.json": b"[" * DEEP + b"]" * DEEP,
+    "deep_schema.json": [{"name": "f", "parameters": {"n": json.loads('{"items":' * 700 + "{}" + "}" * 700)}}],
     "deep_object.json": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
     "zeros.json": b"[" + b"0," * 9_999_999 + b"0]",
     "large.json": None,  # 200 MB, most of it a hole
@@ -200,3 +205,75 @@ def test_large_definitions_are_answered_or_refused(
     path.write_text(json.dumps(content))
     assert main(["check", str(path)]) in (0, 1)
     assert part in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "out", "err"),
+    [
+        (json.dumps([F]), 0, "pipe: f: supported", ""),
+        ("[1, }", 2, "", "cmm: pipe @ line 1 column 5: broken JSON: expecting value\n"),
+        ("", 2, "", "cmm: pipe: is empty (expected a JSON value)\n"),
+    ],
+)
+def test_functions_from_a_pipe(
+    content: str,
+    code: int,
+    out: str,
+    err: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text(content))
+    writer.start()
+    assert main(["check", "pipe"]) == code
+    writer.join()
+    found = capsys.readouterr()
+    assert found.out.startswith(out)
+    assert found.err == err
+
+
+def test_a_schema_nested_too_deeply_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Looking it over needs more calls than Python gives by default, as compiling it does."""
+    monkeypatch.chdir(folder)
+    assert main(["check", "deep_schema.json"]) in (0, 1)
+    assert "deep_schema.json: f: " in capsys.readouterr().out
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(journal: Journal) -> None:
+    for number in range(100):
+        journal.add(number, {"prompt": "x" * 1_000})
+
+
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    """The old output and the journal's whole lines are left; nothing half written stays."""
+    path = small_disk / "calls.json"
+    path.write_text("old")
+    with pytest.raises(CmmError, match=r"calls\.json: cannot be written: No space left on device"):
+        write_whole(path, ["x" * 100_000])
+    assert os.listdir(small_disk) == ["calls.json"]
+    about = {"functions": [], "prompts": ""}
+    journal = Journal(small_disk / "j", about)
+    with pytest.raises(CmmError, match="j: cannot be written: No space left on device"):
+        fill(journal)
+    journal.close()
+    again = Journal(small_disk / "j", about)
+    assert 0 < len(list(again)) < 100
+    again.remove()
+    assert path.read_text() == "old"
