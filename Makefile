@@ -44,7 +44,7 @@ debug: $(VENV)/.run  ## the same under the debugger
 test: $(VENV)/.dev  ## all tests; those of a real model fetch it first
 	@$(PY) -m pytest $(ARGS)
 
-unit: $(VENV)/.dev  ## the tests that need no weights
+unit: $(VENV)/.dev  ## the tests that need no weights; CMM_TEST_SCALE=5 tries five times as much
 	@$(PY) -m pytest -m "not model" $(ARGS)
 
 lint: $(VENV)/.dev build/typing  ## ruff, mypy in strict mode, bandit, pip-audit where it can

@@ -4,6 +4,7 @@ import pytest
 from doubles import ends, grammars, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scale import tries
 
 from cmm.compiler import build_automaton
 from cmm.compiler.automaton import DEAD
@@ -30,7 +31,7 @@ def test_utf8_ranges_hold_exactly_the_code_points(low, high, others):
         assert inside == (low <= point <= high)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(120), deadline=None)
 @given(grammars, st.randoms(use_true_random=False))
 def test_the_automaton_equals_the_grammar_read_slowly(grammar, chance):
     try:

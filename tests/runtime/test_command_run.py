@@ -17,13 +17,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scale import tries
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import command_run
 from cmm.runtime.caller import FunctionCall, PromptTooLong
 from cmm.runtime.cli import main
 
-KILLS = int(os.environ.get("CMM_KILLS", "4"))  # of the test that kills a run; 100 in earnest
+KILLS = tries(2)
 
 
 class Scripted:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from runtime_doubles import FAMILIES, tiny_network, tiny_tokenizer
+from scale import tries
 
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.grammar.errors import CmmError
@@ -72,7 +73,7 @@ def scene(seed: int, dice: random.Random) -> tuple[Any, Any, list[int], list[Req
     return network, table, head, requests, limit, slow
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(tries(20)))
 def test_engine_equals_slow_twin(seed: int) -> None:
     """Token by token, for prompts of any length, batches of any size, limits from the least."""
     dice = random.Random(seed)
@@ -200,7 +201,7 @@ class Guesses:
     def remember(self, answer: list[int]) -> None: ...
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(tries(15)))
 def test_drafts_change_nothing(seed: int) -> None:
     """Right ones, wrong ones and half right ones, in batches of any size, up to the limit."""
     dice = random.Random(seed)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_doubles import tiny_tokenizer
+from scale import tries
 
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.grammar.functions import parse_functions
@@ -86,7 +87,7 @@ def test_chances_are_learned() -> None:
     pytest.fail("wrong guesses go on")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=tries(50))
 @given(st.text(max_size=60), st.integers(0, 60), st.data())
 def test_every_draft_is_allowed(request_text: str, most: int, data: st.DataObject) -> None:
     """From any state, for any request: tokens that the table allows, not more than asked for."""

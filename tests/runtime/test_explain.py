@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_doubles import CONTROLS, TEMPLATE, Template, tiny_tokenizer
+from scale import tries
 
 from cmm.compiler.vocabulary import read_tokens
 from cmm.grammar.formats import HERMES
@@ -51,7 +52,7 @@ def test_each_part_is_found() -> None:
     assert text_of(tokens, "template").endswith("user\n\nassistant\n\n")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(texts, texts, texts)
 def test_it_is_the_prompt_whatever_the_data_say(name: str, about: str, request: str) -> None:
     functions = [{"name": f"f{name}", "description": about, "parameters": {}}]
