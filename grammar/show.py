@@ -54,7 +54,7 @@ def show_grammar(grammar: Grammar) -> str:
     known = {name: node for node, name in NAMED} | dict(grammar.rules)
     pending = [texts["root"]]
     while pending:
-        words = re.findall(r"[a-z_0-9]+", re.sub(r'"(?:[^"\\]|\\.)*"', "", pending.pop()))
+        words = re.findall(r"\b[a-z_0-9]+\b(?!\()", re.sub(r'"(?:[^"\\]|\\.)*"', "", pending.pop()))
         for word in dict.fromkeys(words):
             if word in known and word not in texts:
                 texts[word] = _shown(known[word], named=False)
