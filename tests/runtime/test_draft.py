@@ -111,5 +111,5 @@ def test_every_draft_is_allowed(request_text: str, most: int, data: st.DataObjec
 @pytest.mark.parametrize("unit", ["'b ", "“b ", '"b ', "`b ", "1", "Ab ", "-", "'", "a'b "])
 def test_long_requests_are_read_in_time(unit: str) -> None:
     """No request makes the search for quotes run wild; what is tried of it is bounded."""
-    clues = read_clues(unit * 100_000)
+    clues = read_clues(unit * 30_000)
     assert max(map(len, (clues.quoted, clues.words, clues.numbers))) <= 32

@@ -84,7 +84,7 @@ def proved(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, di
     return code, json.loads(out), err
 
 
-@pytest.mark.parametrize(("tokens", "runs"), [("any", "50"), ("canonical", "10")])
+@pytest.mark.parametrize(("tokens", "runs"), [("any", "40"), ("canonical", "20")])
 def test_every_output_is_valid(tokens: str, runs: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, found, err = proved(
         capsys, "functions.json", "schema.json", "--runs", runs, "--tokens", tokens
