@@ -27,7 +27,7 @@ TORCH_INDEX := --retries 1 --extra-index-url https://download.pytorch.org/whl/cp
 PIP := $(PY) -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: install run debug test unit lint format bench clean fclean help
+.PHONY: install run debug test unit lint coverage format bench clean fclean help
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,10 +47,19 @@ test: $(VENV)/.dev  ## all tests; those of a real model fetch it first
 unit: $(VENV)/.dev  ## the tests that need no weights
 	@$(PY) -m pytest -m "not model" $(ARGS)
 
-lint: $(VENV)/.dev build/typing  ## ruff, and mypy in strict mode
+lint: $(VENV)/.dev build/typing  ## ruff, mypy in strict mode, bandit, pip-audit where it can
 	@$(PY) -m ruff check $(wildcard $(SOURCES))
 	@$(PY) -m ruff format --check $(wildcard $(SOURCES))
 	@MYPYPATH=build/typing $(PY) -m mypy $(PACKAGES:%=-p cmm.%)
+	@$(PY) -m bandit --quiet --configfile pyproject.toml --recursive $(PACKAGES)
+	@found=$$($(PY) -m pip_audit -r constraints.txt --no-deps --disable-pip --progress-spinner off 2>&1) \
+	  || case "$$found" in \
+	    *"known vulnerabilit"*) echo "$$found" >&2; exit 1;; \
+	    *) echo "pip-audit is not here, or cannot reach its database: skipped" >&2;; esac
+
+coverage: $(VENV)/.dev  ## which lines and branches of grammar and compiler the tests run
+	@$(PY) -m coverage run -m pytest -m "not model" tests/grammar tests/compiler tests/test_doctests.py
+	@$(PY) -m coverage report --skip-covered --fail-under=95
 
 format: $(VENV)/.dev  ## let ruff lay out the code
 	@$(PY) -m ruff check --fix $(wildcard $(SOURCES))

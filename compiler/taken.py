@@ -27,7 +27,7 @@ def without_taken(
     so many quotes that they write a whole key after the one that is open.
     """
     inside = state.text is not None
-    asked = [vocabulary.quoting(3 if inside else 2)]
+    asked = [vocabulary.quoting[3 if inside else 2]]
     for key in _taken(state, automaton) if inside else ():
         for node in spelled(key, state.text or b"", vocabulary.trie):
             asked.append(vocabulary.trie.below(vocabulary.trie.child(node, QUOTE[0])))
@@ -36,7 +36,12 @@ def without_taken(
         for token in np.unique(np.concatenate(asked)).tolist()
         if not _walks(vocabulary.tokens[token], state, automaton)
     ]
-    return row[~np.isin(row, dropped)] if dropped else row
+    if not dropped or not len(row):
+        return row
+    place = np.minimum(np.searchsorted(row, dropped), len(row) - 1)  # the row is in order
+    kept = np.ones(len(row), np.bool_)
+    kept[place[row[place] == dropped]] = False
+    return row[kept]
 
 
 def completing_taken(

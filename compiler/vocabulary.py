@@ -87,9 +87,10 @@ class Vocabulary:
         counts: npt.NDArray[np.int32] = np.diff(until[ends]).astype(np.int32)
         return counts
 
-    def quoting(self, least: int) -> npt.NDArray[np.int32]:
-        """The tokens with at least so many double quotes."""
-        return np.flatnonzero(self._quotes >= least).astype(np.int32)
+    @cached_property
+    def quoting(self) -> tuple[npt.NDArray[np.int32], ...]:
+        """The tokens with at least no, one, two and three double quotes."""
+        return tuple(np.flatnonzero(self._quotes >= n).astype(np.int32) for n in range(4))
 
     @cached_property
     def body_exits(self) -> ExitTrie:

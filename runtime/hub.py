@@ -45,8 +45,10 @@ def hub_answers() -> bool:
 
     def ask() -> None:
         try:
+            if not constants.ENDPOINT.startswith(("https://", "http://")):
+                raise ValueError(constants.ENDPOINT)
             request = urllib.request.Request(constants.ENDPOINT, method="HEAD")
-            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS):
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS):  # nosec B310
                 answers.append(True)
         except urllib.error.HTTPError as error:
             answers.append(error.code < 500)

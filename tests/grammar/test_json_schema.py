@@ -228,6 +228,14 @@ HOSTILE = {
                            "needs more than 9000 states"),
     "many keys counted": ({"properties": {f"p{i}": {"type": "null"} for i in range(300)},
                            "type": "object", "minProperties": 200}, "need too many states"),
+    "10,000 values": ({"enum": [f"value {i * 7919 % 10007}" for i in range(10_000)]}, None),
+    "many branches told apart": ({"oneOf": [{"type": "object", "properties": {"k": {"const": i}},
+                                  "required": ["k"]} for i in range(100)]}, None),
+    "nested repeats": ({"type": "string", "pattern": "^((((a{1,99}){1,99}){1,99}){1,99})$"},
+                       "/pattern: "),
+    "many choices": ({"type": "string", "pattern": "^(" + "|".join(f"k{i}" for i in range(999)) + ")$"},
+                     None),
+    "large exponents": ({"type": "number", "minimum": 1e-300, "maximum": 1e300}, None),
     "remainders": ({"type": "integer", "multipleOf": 999_983}, "multipleOf needs 999983 states"),
 }  # fmt: skip
 
@@ -236,7 +244,7 @@ HOSTILE = {
 def test_hostile_schemas_are_answered_or_refused(name):
     schema, message = HOSTILE[name]
     if message is None:
-        assert build_automaton(schema_grammar(schema), 9_000).start >= 0
+        assert build_automaton(schema_grammar(schema)).start >= 0
         return
     with pytest.raises(Unsupported) as error:
         build_automaton(schema_grammar(schema), 9_000)
