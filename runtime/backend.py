@@ -164,5 +164,6 @@ class BackendEngine:
                 if count > 1:
                     observer.decided(number, made)
                 observer.wrote(number, [*answer, choice.token])
+                observer.passed()
 
         return decode_by(numbers_of, self._table, max_tokens, decided)
