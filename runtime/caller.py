@@ -17,6 +17,7 @@ from cmm.compiler.artifact import arrays_of
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.runtime.backend import Backend, BackendEngine, BackendModel, backend_model
 from cmm.runtime.choose import TokenId
 from cmm.runtime.draft import Drafter, rank_functions, read_clues
 from cmm.runtime.engine import Engine, Request
@@ -66,7 +67,8 @@ class Caller:
     the tokenizer's own spelling (None: where that is known). `table` is one that was compiled
     before, of these functions and in the format that it names. `call_format` is a format or its
     name (None: what the model's configuration says). `any_order`: the model chooses the order of
-    the arguments, where they are few.
+    the arguments, where they are few. `backend` is another program's model in the place of `model`:
+    the same calls, slower.
     """
 
     def __init__(
@@ -83,12 +85,15 @@ class Caller:
         canonical: bool | None = None,
         table: TokenTable | None = None,
         any_order: bool = False,
+        backend: Backend | None = None,
     ) -> None:
         if isinstance(functions, str | Path):
             functions = load_functions(functions)
         self.functions = tuple(functions)
         if not self.functions:
             raise InvalidInput("there is no function to call")
+        if backend is not None:
+            model = backend_model(backend)
         self.model = model if isinstance(model, Model) else load_model(find_model(model))
         if table is not None:
             call_format = table.about.get("call_format", call_format)
@@ -110,8 +115,12 @@ class Caller:
         self._observers: list[Observer] = []
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
 
-    def _make_engine(self, batch_size: int | None, drafts: bool, prefix_cache: bool) -> Engine:
+    def _make_engine(
+        self, batch_size: int | None, drafts: bool, prefix_cache: bool
+    ) -> Engine | BackendEngine:
         model, head, table = self.model, self._frame.head, self.table
+        if isinstance(model, BackendModel):
+            return BackendEngine(model, table, head)
         longest = len(head) + self.max_tokens
         return Engine(
             model.network,
@@ -142,7 +151,7 @@ class Caller:
             language.update(name.encode() + np.ascontiguousarray(array).data)
         return {
             "functions": [function.model_dump() for function in self.functions],
-            "model": [self.model.name, self.model.digest, str(self.model.network.dtype)],
+            "model": [self.model.name, self.model.digest, self.model.dtype],
             "configuration": [
                 self.config.model_dump(mode="json"), self.max_tokens, self._format.name, canonical,
                 language.hexdigest(),

@@ -172,6 +172,8 @@ class Engine:
         self._pace.measured(size / passes, (time.perf_counter() - began) / passes)
         for row, draft, chunk, numbers in zip(active, steps, chunks, logits, strict=True):
             self._confirm(row, draft, chunk, numbers, max_tokens)
+        for observer in self._observers:
+            observer.passed()
 
     def _draft(self, row: Row, least: float, max_tokens: int) -> list[Step]:
         """A guess of what comes; a token must be right with the chance `least` to be worth it.

@@ -6,6 +6,7 @@ import os
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from cmm.grammar.errors import CmmError
@@ -64,11 +65,19 @@ def hub_answers() -> bool:
 def download_model(repository: str, *, tokenizer_only: bool = False) -> Path:
     """Fetch a repository into the hub's cache; the hub's library resumes and verifies."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
     patterns = TOKENIZER_FILES if tokenizer_only else FILES
     try:
-        folder = Path(snapshot_download(repository, allow_patterns=patterns))
+        token = hub_token(os.environ, Path(".env"))
+        folder = Path(snapshot_download(repository, allow_patterns=patterns, token=token))
+    except GatedRepoError as error:
+        raise gated(repository) from error
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise CmmError(
             f'the model "{repository}" could not be fetched: {str(error).splitlines()[0]}',
@@ -77,3 +86,29 @@ def download_model(repository: str, *, tokenizer_only: bool = False) -> Path:
     if not has_files(folder, tokenizer_only=tokenizer_only):
         raise CmmError(f'the model "{repository}" lacks tokenizer.json or safetensors weights')
     return folder
+
+
+def gated(repository: str) -> CmmError:
+    """What to say of a model that is not given to everybody."""
+    return CmmError(
+        f'the model "{repository}" is gated: the hub gives it to those who accepted its licence',
+        advice="accept it on the model's page, and put your token into the environment variable "
+        "HF_TOKEN or as HF_TOKEN=... into a file .env here",
+    )
+
+
+def hub_token(environment: Mapping[str, str], file: Path) -> str | None:
+    """The token for gated models: of the environment, else of a `.env` file.
+
+    >>> hub_token({"HF_TOKEN": "hf_x"}, Path("nowhere/.env"))
+    'hf_x'
+    """
+    if environment.get("HF_TOKEN"):
+        return environment["HF_TOKEN"]
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    pairs = (line.strip().removeprefix("export ").partition("=") for line in lines)
+    found = (value.strip().strip("'\"") for name, _, value in pairs if name.strip() == "HF_TOKEN")
+    return next(filter(None, found), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -23,7 +23,7 @@ from cmm.runtime.display import printable
 from cmm.runtime.observe import Observer
 from cmm.runtime.partial import partial_call
 
-PER_SECOND = 20  # redraws: faster than a pass of a small model, slower than the eye minds
+PER_SECOND = 20  # redraws at most
 BAR = 24  # cells
 LONG = 2  # calls from which progress is shown
 
@@ -36,7 +36,15 @@ class LiveCalls(Observer):
         self._total, self._what = total, what
         self._done, self._new = done, 0
         self._writing: dict[int, list[TokenId]] = {}
-        self._began = time.monotonic()
+        self._began = self._drawn = time.monotonic()
+        self.redraw: Callable[[], None] = lambda: None
+
+    def passed(self) -> None:
+        """Draw what a pass has brought, unless passes come faster than the eye sees."""
+        now = time.monotonic()
+        if now - self._drawn >= 1 / PER_SECOND:
+            self._drawn = now
+            self.redraw()
 
     def wrote(self, number: int, answer: Sequence[TokenId]) -> None:
         """An answer has these tokens now."""
@@ -107,10 +115,13 @@ def duration(seconds: float) -> str:
 def live_calls(
     console: Console, total: int | None, done: int = 0, what: str = "calls"
 ) -> Iterator[LiveCalls]:
-    """Draw calls while they are written; the lines are gone at the end, the calls stay."""
+    """Draw calls while they are written; the lines are gone at the end, the calls stay.
+
+    Drawn from the thread that decodes alone: a second one may draw between the moment in which
+    rich counts the lines to go up and the one in which it goes, and then a finished call is lost.
+    """
     calls = LiveCalls(console, total, done, what)
-    with Live(
-        calls, console=console, refresh_per_second=PER_SECOND, transient=True,
-        redirect_stdout=False,
-    ):  # fmt: skip
+    live = Live(calls, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
+    calls.redraw = live.refresh
+    with live:
         yield calls

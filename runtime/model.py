@@ -41,6 +41,11 @@ class Model:
         """The most tokens of prompt and answer together."""
         return int(getattr(self.network.config.get_text_config(), "max_position_embeddings", 4096))
 
+    @property
+    def dtype(self) -> str:
+        """The number format of the weights."""
+        return str(self.network.dtype)
+
     @torch.inference_mode()
     def next_logits(self, ids: Sequence[TokenId]) -> Logits:
         """The logits after a sequence, computed from nothing."""

@@ -46,5 +46,8 @@ class Observer:
     def wrote(self, number: int, answer: Sequence[TokenId]) -> None:
         """An answer has these tokens now; the sequence grows later on."""
 
+    def passed(self) -> None:
+        """A pass of the model is over, and with it all that it decided: a time to draw."""
+
     def answered(self, number: int, call: FunctionCall, answer: Sequence[TokenId]) -> None:
         """A call is finished."""

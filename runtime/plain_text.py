@@ -26,12 +26,15 @@ class PlainEncoder:
 
     def __init__(self, tokenizer: Tokenizer, *, take: bool = False) -> None:
         added = tokenizer.get_added_tokens_decoder()
-        self.controls = {token.content: number for number, token in added.items()}
-        longest_first = sorted(self.controls, key=lambda text: (-len(text), text))
-        self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._names = longest_first
+        self._know({token.content: number for number, token in added.items()})
         copy = tokenizer if take else Tokenizer.from_str(tokenizer.to_str())
         self._text = text_tokenizer(copy, added.values())
+
+    def _know(self, controls: dict[str, int]) -> None:
+        """Remember which texts are control tokens."""
+        self.controls = controls
+        self._names = sorted(controls, key=lambda text: (-len(text), text))
+        self._control = re.compile("|".join(map(re.escape, self._names)) or r"(?!)")
 
     def encode_text(self, text: str) -> list[int]:
         """The ids of a text as text: no id is a control token, and they decode to the text."""

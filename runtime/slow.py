@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cmm.runtime.choose import Logits, StateId, Table, TokenId, check_limit, choose_token
+from cmm.runtime.choose import (
+    Choice,
+    Logits,
+    StateId,
+    Table,
+    TokenId,
+    check_limit,
+    choose_token,
+)
 
 LogitsOf = Callable[[Sequence[TokenId]], Logits]  # token ids -> logits of the next, (rows,)
 AllowedLogits = Callable[[Sequence[TokenId], StateId], Logits]  # answer, state -> (allowed,)
+Decided = Callable[[Sequence[TokenId], StateId, Choice], None]  # answer and state before the choice
 
 
 def decode_slowly(
@@ -24,7 +33,9 @@ def decode_slowly(
     )
 
 
-def decode_by(numbers_of: AllowedLogits, table: Table, max_tokens: int) -> list[TokenId]:
+def decode_by(
+    numbers_of: AllowedLogits, table: Table, max_tokens: int, decided: Decided | None = None
+) -> list[TokenId]:
     """The same with anything that gives the logits of the allowed tokens."""
     check_limit(table, max_tokens)
     answer: list[TokenId] = []
@@ -33,7 +44,9 @@ def decode_by(numbers_of: AllowedLogits, table: Table, max_tokens: int) -> list[
         if len(answer) >= max_tokens and table.is_final(state):
             break
         numbers = numbers_of(answer, state)
-        token = choose_token(table, state, numbers, max_tokens - len(answer)).token
-        answer.append(token)
-        state = table.next(state, token)
+        choice = choose_token(table, state, numbers, max_tokens - len(answer))
+        if decided:
+            decided(answer, state, choice)
+        answer.append(choice.token)
+        state = table.next(state, choice.token)
     return answer

@@ -113,6 +113,8 @@ def test_the_lines_are_redrawn_and_taken_away() -> None:
     with live_calls(console, 2) as calls:
         calls.tokens = [bytes([byte]) for byte in range(256)]
         calls.wrote(0, list(b"f("))
+        calls.redraw()
+        assert "\x1b[90mf(\x1b[0m" in console.file.getvalue()  # type: ignore[attr-defined]
         calls.finished("f()")
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "f()\n" in text

@@ -173,6 +173,70 @@ def test_a_hub_that_hangs_counts_as_absent(monkeypatch: pytest.MonkeyPatch) -> N
     assert hub.hub_answers() is False
 
 
+class Answer:
+    """What the hub answers to a request for a gated file."""
+
+    headers: dict[str, str] = {}  # noqa: RUF012
+    status_code = 401
+    request = None
+
+
+@pytest.mark.parametrize("token", [None, "hf_x"])
+def test_a_gated_model_says_what_it_needs(
+    token: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import huggingface_hub
+    from huggingface_hub.errors import GatedRepoError
+
+    given = []
+
+    def download(repository: str, **options: Any) -> str:
+        if options.get("local_files_only"):
+            raise huggingface_hub.errors.LocalEntryNotFoundError("absent")
+        given.append(options["token"])
+        raise GatedRepoError("401 Client Error", response=Answer())  # type: ignore[arg-type]
+
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.chdir(tmp_path)
+    if token:
+        (tmp_path / ".env").write_text(f"OTHER=1\nexport HF_TOKEN='{token}'\n")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(hub, "hub_answers", lambda: True)
+    with pytest.raises(CmmError, match=r"gated.*HF_TOKEN.*\.env"):
+        resolve.find_model("google/gemma-3-270m-it", say=quiet)
+    assert given == [token]
+
+
+@pytest.mark.parametrize(
+    ("environment", "file", "token"),
+    [
+        ({"HF_TOKEN": "a"}, "HF_TOKEN=b", "a"),
+        ({}, "HF_TOKEN=b", "b"),
+        ({"HF_TOKEN": ""}, '# HF_TOKEN=c\nHF_TOKEN = "b"', "b"),
+        ({}, "HF_TOKEN=", None),
+        ({}, "MY_HF_TOKEN=b", None),
+    ],
+)
+def test_where_a_token_is_read(
+    environment: dict[str, str], file: str, token: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(file)
+    assert hub.hub_token(environment, tmp_path / ".env") == token
+
+
+@pytest.mark.parametrize(
+    ("model", "configuration"),
+    [("Qwen/Qwen3.5-0.8B", "qwen-xml"), ("google/gemma-3-270m-it", "gemma")],
+)
+def test_catalogue_models_have_a_configuration_of_their_family(
+    model: str, configuration: str
+) -> None:
+    from cmm.runtime.prompt_config import config_for
+
+    assert read_catalogue().find(model) is not None
+    assert config_for(model).name == configuration
+
+
 def test_catalogue_is_well_formed() -> None:
     catalogue = read_catalogue()
     assert all(catalogue.find(name) for name in catalogue.default)

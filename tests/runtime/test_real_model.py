@@ -14,6 +14,7 @@ import pytest
 from cmm.data import data_path
 from cmm.runtime import Caller
 from cmm.runtime.prompt_file import load_prompts
+from cmm.runtime.record import Recorder
 from cmm.runtime.slow import decode_slowly
 
 pytestmark = pytest.mark.model
@@ -79,6 +80,17 @@ def test_nothing_changes_a_call(
     options = {"drafts": drafts, "prefix_cache": prefix_cache}
     other = Caller(caller.functions, caller.model, batch_size=size, **options)
     assert list(other.call_many(prompts)) == list(caller.call_many(prompts))
+
+
+def test_a_trace_changes_no_call(caller: Caller) -> None:
+    """Nor do drafts that it sees: what is decided, drafted and forced makes up the whole call."""
+    prompts = load_prompts(data_path("input", "function_calling_tests.json"))[:3]
+    watched, recorder = Caller(caller.functions, caller.model), Recorder(all_logits=True)
+    watched.watch(recorder)
+    assert list(watched.call_many(prompts)) == list(caller.call_many(prompts))
+    for call in recorder.calls:
+        assert {step["kind"] for step in call["steps"]} <= {"forced", "drafted", "decided"}
+        assert call["sure"]["function_margin"] >= call["sure"]["least_margin"] > 0
 
 
 def test_passes_are_few(caller: Caller) -> None:
