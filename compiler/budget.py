@@ -14,8 +14,12 @@ from cmm.grammar.type_words import LIST_KEYWORDS, MAPPING_KEYWORDS, SCHEMA_KEYWO
 TRIED = 2_000  # states with which parts are tried one by one: enough to tell, and quickly
 
 
-def over_budget(schema: Any, budget: int = DEFAULT_STATE_BUDGET) -> Unsupported:
+def over_budget(
+    schema: Any, budget: int = DEFAULT_STATE_BUDGET, error: CmmError | None = None
+) -> Unsupported:
     """The error for a schema that needs too many states: the innermost part that costs much.
+
+    `error` says what was too much, if that was not the states.
 
     >>> word = {"type": "string", "pattern": "^(a|b)*a(a|b){11}$"}
     >>> print(over_budget({"properties": {"n": {"type": "null"}, "w": word}}, 3000))
@@ -25,10 +29,11 @@ def over_budget(schema: Any, budget: int = DEFAULT_STATE_BUDGET) -> Unsupported:
     while (costly := _costliest(part, schema)) is not None:
         below, part = costly
         place += below
+    states = f"needs more than {budget} states"
     return Unsupported(
-        f"needs more than {budget} states",
+        error.problem if error else states,
         place=place or None,
-        advice="simplify this part, or raise --max-states",
+        advice=error.advice if error else "simplify this part, or raise --max-states",
     )
 
 

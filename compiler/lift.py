@@ -23,8 +23,10 @@ from cmm.compiler.boughs import Boughs
 from cmm.compiler.nfa import FAR, UNBOUNDED
 from cmm.compiler.rows import Exits, Rows, Targets, distinct_rows, gathered
 from cmm.compiler.trie import Trie, ranges
+from cmm.grammar.errors import StateBudgetExceeded
 
 Int32s = npt.NDArray[np.int32]
+MOST_FOLLOWED = 12_000_000  # states of tokens on their way: about 1 GB with what is made of them
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -103,13 +105,15 @@ def lift(
     origin = np.arange(first, last, dtype=np.int32)
     zero = np.zeros_like(origin)
     front = Front(origin, zero, origin, zero, zero, zero - 1)
-    reached, left, boughs = [], [], []
+    reached, left, boughs, followed = [], [], [], 0
     while len(front):
         front, begun = _begin_boughs(front, bases)
         boughs.append(begun)
         front, leaving = _descend(front, automaton, trie, levels, bases)
         left.append(leaving)
         reached.append(front[(trie.ending[front.node] > 0) & (front.thin < 0)])
+        followed += len(front)
+        _check_budget(followed)
     return _collect(reached, left, boughs, automaton, trie, levels, (first, last))
 
 
@@ -165,8 +169,17 @@ def _children(front: Front, automaton: ByteAutomaton, trie: Trie) -> tuple[Int64
         return before, (child + 1).astype(np.int32)
     first = trie.first_child[front.node]
     counts = trie.first_child[front.node + 1] - first
+    _check_budget(int(counts.sum()))
     before = np.repeat(np.arange(len(counts)), counts)
     return before, ranges(first, counts).astype(np.int32)
+
+
+def _check_budget(followed: int) -> None:
+    if followed > MOST_FOLLOWED:
+        raise StateBudgetExceeded(
+            f"needs rows of more than {MOST_FOLLOWED:,} tokens together",
+            advice="say lengths by minLength and maxLength, which cost nothing",
+        )
 
 
 def _enter(

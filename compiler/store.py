@@ -129,14 +129,16 @@ def compile_schema(
     try:
         grammar = schema_grammar(schema, any_order=any_order)
         return compile_grammar(grammar, vocabulary, budget).table
-    except StateBudgetExceeded:
-        raise over_budget(schema, budget) from None
+    except StateBudgetExceeded as error:
+        raise over_budget(schema, budget, error if error.advice else None) from None
 
 
 def functions_of(path: Path) -> tuple[FunctionSchema, ...]:
     """The functions that a table's file was made of; InvalidInput where it holds none."""
     try:
         tools = read_header(path).get("about", {}).get("functions")
+    except FileNotFoundError:
+        raise InvalidInput("there is no such file", file=str(path)) from None
     except (OSError, DamagedFile) as error:
         raise InvalidInput(
             f"is no usable table: {error}", file=str(path), advice="compile it again"

@@ -298,6 +298,8 @@ class TokenTable:
         try:
             packed = read_arrays(Path(path))
             return unpack_table(packed, vocabulary or known_vocabulary(packed[1]))
+        except FileNotFoundError:
+            raise InvalidInput("there is no such file", file=str(path)) from None
         except (OSError, DamagedFile) as error:
             raise InvalidInput(
                 f"is no usable table: {error}", file=str(path), advice="compile it again"

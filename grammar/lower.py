@@ -289,11 +289,33 @@ def _decimal(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else json.dumps(float(value))
 
 
+def counted_apart(
+    content: Content, least: int, most: int | None
+) -> tuple[Content, int, int | None]:
+    """A number of characters of one kind, as in `^[a-z]{3,900}$`, as that kind and a length.
+
+    >>> content, *lengths = counted_apart(pattern_content("^[ab]{3,900}$"), 0, 10)
+    >>> len(content.moves), lengths
+    (1, [3, 10])
+    """
+    last = len(content.moves) - 1
+    spans = [move[:2] for move in content.moves[0]]
+    chain = all(
+        list(row) == [(*span, state + 1) for span in spans]
+        for state, row in enumerate(content.moves[:-1])
+    )
+    first = content.final.index(True) if True in content.final else last
+    if not last or not chain or content.moves[last] or not all(content.final[first:]):
+        return content, least, most
+    kind = Content((tuple((low, high, 0) for low, high in spans),), (True,))
+    return kind, max(least, first), last if most is None else min(most, last)
+
+
 def string_node(strings: Strings) -> Node:
     """The node of one set of strings; lengths stay beside the content where that is exact."""
     if strings.values is not None:
         return choice(map(quoted, strings.values))
-    content, least, most = strings.content, strings.least, strings.most
+    content, least, most = counted_apart(strings.content, strings.least, strings.most)
     shortest, longest = content.shortest()[0], content.longest()[0]
     least = 0 if least <= shortest else least
     most = None if longest is not None and most is not None and longest <= most else most

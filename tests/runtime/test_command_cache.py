@@ -103,7 +103,7 @@ def test_a_table_holds_its_functions(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--artifact", "nowhere.cmm"], "nowhere.cmm: is no usable table"),
+        (["--artifact", "nowhere.cmm"], "nowhere.cmm: there is no such file"),
         (["--artifact", "sets/a.json"], "sets/a.json: is no usable table"),
         (["--artifact", "a.cmm", "--functions_definition", "sets/a.json"], "sets/a.json: name a function file"),
     ],
