@@ -7,7 +7,13 @@ from typing import Any
 
 from cmm.compiler.automaton import build_automaton
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
-from cmm.grammar.errors import CmmError, StateBudgetExceeded, Unsupported, pointer
+from cmm.grammar.errors import (
+    CmmError,
+    RowBudgetExceeded,
+    StateBudgetExceeded,
+    Unsupported,
+    pointer,
+)
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.type_words import LIST_KEYWORDS, MAPPING_KEYWORDS, SCHEMA_KEYWORDS
 
@@ -19,7 +25,7 @@ def over_budget(
 ) -> Unsupported:
     """The error for a schema that needs too many states: the innermost part that costs much.
 
-    `error` says what was too much, if that was not the states.
+    `error` is what the compile ended with: of it is said if it was not the states.
 
     >>> word = {"type": "string", "pattern": "^(a|b)*a(a|b){11}$"}
     >>> print(over_budget({"properties": {"n": {"type": "null"}, "w": word}}, 3000))
@@ -29,11 +35,11 @@ def over_budget(
     while (costly := _costliest(part, schema)) is not None:
         below, part = costly
         place += below
-    states = f"needs more than {budget} states"
+    rows = isinstance(error, RowBudgetExceeded)
     return Unsupported(
-        error.problem if error else states,
+        error.problem if error and rows else f"needs more than {budget} states",
         place=place or None,
-        advice=error.advice if error else "simplify this part, or raise --max-states",
+        advice=error.advice if error and rows else "simplify this part, or raise --max-states",
     )
 
 

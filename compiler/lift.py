@@ -23,7 +23,7 @@ from cmm.compiler.boughs import Boughs
 from cmm.compiler.nfa import FAR, UNBOUNDED
 from cmm.compiler.rows import Exits, Rows, Targets, distinct_rows, gathered
 from cmm.compiler.trie import Trie, ranges
-from cmm.grammar.errors import StateBudgetExceeded
+from cmm.grammar.errors import RowBudgetExceeded
 
 Int32s = npt.NDArray[np.int32]
 MOST_FOLLOWED = 12_000_000  # states of tokens on their way: about 1 GB with what is made of them
@@ -176,7 +176,7 @@ def _children(front: Front, automaton: ByteAutomaton, trie: Trie) -> tuple[Int64
 
 def _check_budget(followed: int) -> None:
     if followed > MOST_FOLLOWED:
-        raise StateBudgetExceeded(
+        raise RowBudgetExceeded(
             f"needs rows of more than {MOST_FOLLOWED:,} tokens together",
             advice="say lengths by minLength and maxLength, which cost nothing",
         )

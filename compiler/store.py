@@ -130,7 +130,7 @@ def compile_schema(
         grammar = schema_grammar(schema, any_order=any_order)
         return compile_grammar(grammar, vocabulary, budget).table
     except StateBudgetExceeded as error:
-        raise over_budget(schema, budget, error if error.advice else None) from None
+        raise over_budget(schema, budget, error) from None
 
 
 def functions_of(path: Path) -> tuple[FunctionSchema, ...]:

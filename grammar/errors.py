@@ -63,6 +63,10 @@ class StateBudgetExceeded(Unsupported):
     """The automaton would have more states than it may."""
 
 
+class RowBudgetExceeded(StateBudgetExceeded):
+    """The rows of its states would hold more tokens than they may."""
+
+
 def pointer(*parts: str | int) -> str:
     """The JSON pointer (RFC 6901) of a path of keys and positions.
 

@@ -294,6 +294,7 @@ def counted_apart(
 ) -> tuple[Content, int, int | None]:
     """A number of characters of one kind, as in `^[a-z]{3,900}$`, as that kind and a length.
 
+    >>> from cmm.grammar.pattern import pattern_content
     >>> content, *lengths = counted_apart(pattern_content("^[ab]{3,900}$"), 0, 10)
     >>> len(content.moves), lengths
     (1, [3, 10])

@@ -134,7 +134,7 @@ def compiled_within(
 def costly_part(path: Path, options: argparse.Namespace, error: CmmError) -> CmmError:
     """The error with the part of the schema, or of a function's, that needs too many states."""
     if options.schema:
-        return over_budget(read_json(path), options.max_states).located(file=str(path))
+        return over_budget(read_json(path), options.max_states, error).located(file=str(path))
     for function in load_functions(path):
         try:
             build_automaton(schema_grammar(function.parameters), options.max_states)

@@ -106,7 +106,10 @@ def run(options: argparse.Namespace) -> int:
       cmm run --input - --output - < prompts.jsonl
     """
     functions = read_functions(options.functions_definition, options.artifact)
-    prompts = open_prompts(options.input or shipped(PROMPTS))
+    source = options.input or shipped(PROMPTS)
+    if options.output.is_file() and source.is_file() and options.output.samefile(source):
+        raise InvalidInput("is the input, and would be written over", file=str(options.output))
+    prompts = open_prompts(source)
     stream = is_stream(options.output)
     if not stream:
         check_output(options.output)

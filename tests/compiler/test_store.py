@@ -7,6 +7,7 @@ import sys
 import pytest
 from doubles import SMALL
 
+import cmm.compiler.lift as lift
 from cmm.compiler import (
     TokenTable,
     cache_dir,
@@ -129,3 +130,10 @@ def test_many_processes_at_once_leave_one_good_file():
     running = [subprocess.Popen(command, env=dict(os.environ)) for _ in range(4)]
     assert [process.wait(60) for process in running] == [0] * 4
     assert [path.suffix for path in cache_dir().iterdir()] == [".safetensors"]
+
+
+def test_rows_of_too_many_tokens_are_refused(monkeypatch):
+    monkeypatch.setattr(lift, "MOST_FOLLOWED", 20_000)
+    schema = {"properties": {"a": {"type": "string", "pattern": "^c.{60}$"}}}
+    with pytest.raises(Unsupported, match=r"needs rows of more than 20,000 tokens together \(say"):
+        compile_schema(schema, SMALL)
