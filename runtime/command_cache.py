@@ -12,6 +12,8 @@ from cmm.compiler.artifact import DamagedFile, read_header
 from cmm.compiler.cache import CachedFile, cache_dir, cached_files, clear, fault_of, limit
 from cmm.runtime.display import tell
 
+STALE = "another format"  # of a file that another version of the program has written
+
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
     """The options of `cmm cache`."""
@@ -45,7 +47,11 @@ def cache(options: argparse.Namespace) -> int:
             print(_line(file, faults))
         total = sum(file.size for file in files)
         tell(f"{len(files)} files, {total:,} of {limit():,} bytes in {cache_dir()}")
-    return 1 if any(faults.values()) else 0
+    stale = [path for path, fault in faults.items() if fault == STALE]
+    damaged = [path for path, fault in faults.items() if fault not in (None, STALE)]
+    if stale or damaged:
+        tell(f"{len(damaged)} not whole, {len(stale)} of another version: cmm cache clear")
+    return 1 if damaged else 0
 
 
 def _line(file: CachedFile, faults: Mapping[Path, str | None]) -> str:

@@ -75,6 +75,11 @@ def test_the_cache_is_listed_verified_and_cleared(capsys: pytest.CaptureFixture[
     assert [file["fault"] for file in listed if file["kind"] == "table"] == [
         "its content has changed"
     ]
+    table.path.write_bytes(data.replace(b'\\"format\\": ', b'\\"format\\":1'))
+    assert main(["cache", "verify"]) == 0
+    out, err = capsys.readouterr()
+    assert "another format" in out
+    assert "0 not whole, 1 of another version: cmm cache clear" in err
     assert main(["cache", "clear"]) == 0
     assert cached_files() == []
 
