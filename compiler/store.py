@@ -110,9 +110,13 @@ def compile_calls(
     any_order: bool = False,
 ) -> Compiled:
     """The table of all valid calls; its file holds the functions, so that it can be run alone."""
-    about = {"call_format": form.name, "functions": [function.tool() for function in functions]}
     grammar = form.grammar(functions, any_order=any_order)
-    return compile_grammar(grammar, vocabulary, budget, about)
+    return compile_grammar(grammar, vocabulary, budget, about_calls(functions, form))
+
+
+def about_calls(functions: Sequence[FunctionSchema], form: CallFormat) -> dict[str, Any]:
+    """What the file of a table of calls holds besides: all that is needed to run it."""
+    return {"call_format": form.name, "functions": [function.tool() for function in functions]}
 
 
 def compile_schema(

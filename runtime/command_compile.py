@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cmm.compiler import (
     Compiled,
     Vocabulary,
     build_automaton,
-    compile_calls,
     compile_grammar,
     load_vocabulary,
     show_automaton,
@@ -18,10 +18,11 @@ from cmm.compiler import (
 from cmm.compiler import match as match_text
 from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
+from cmm.compiler.store import about_calls
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.files import read_json
 from cmm.grammar.formats import FORMATS, HERMES, CallFormat
-from cmm.grammar.functions import load_functions
+from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
@@ -63,21 +64,15 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
-    grammar = read_grammar(options.functions, options.schema, FORMATS[options.format])
+    source = read_source(options.functions, options.schema)
+    grammar = source.grammar(FORMATS[options.format])
     if options.show:
         print(shown(grammar, options.show))
         return 0
     if options.output:
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
-    vocabulary = load_vocabulary(place.folder)
-    path = options.schema or options.functions or shipped(FUNCTIONS)
-    if options.schema:
-        compiled = compiled_within(
-            lambda: compile_grammar(grammar, vocabulary, options.max_states), path, options
-        )
-    else:
-        compiled = compile_file(path, vocabulary, options)
+    compiled = compile_source(source, grammar, load_vocabulary(place.folder), options)
     path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
     if options.output:
         path, size = options.output, compiled.table.save(options.output)
@@ -98,7 +93,9 @@ def compile_folder(options: argparse.Namespace) -> int:
     with progress(len(paths)) as show:
         for path in paths:
             try:
-                compiled = compile_file(path, vocabulary, options)
+                source = read_source(path)
+                grammar = source.grammar(FORMATS[options.format])
+                compiled = compile_source(source, grammar, vocabulary, options)
             except CmmError as error:
                 refused += 1
                 show(f"cmm: {error}")
@@ -109,52 +106,58 @@ def compile_folder(options: argparse.Namespace) -> int:
     return 2 if refused else 0
 
 
-def compile_file(path: Path, vocabulary: Vocabulary, options: argparse.Namespace) -> Compiled:
-    """The table of one function file."""
-    functions = load_functions(path)
-    return compiled_within(
-        lambda: compile_calls(functions, vocabulary, FORMATS[options.format], options.max_states),
-        path,
-        options,
-    )
+@dataclass(frozen=True)
+class Source:
+    """What is to be compiled, read once: the functions of a file, or one JSON Schema."""
 
+    path: Path
+    functions: tuple[FunctionSchema, ...] | None
+    schema: Any = None
 
-def compiled_within(
-    compile_it: Callable[[], Compiled], path: Path, options: argparse.Namespace
-) -> Compiled:
-    """What is compiled; its errors name the file, and the part that is over the state budget."""
-    try:
-        return compile_it()
-    except StateBudgetExceeded as error:
-        raise costly_part(path, options, error) from None
-    except CmmError as error:
-        raise error.located(file=str(path)) from None
-
-
-def costly_part(path: Path, options: argparse.Namespace, error: CmmError) -> CmmError:
-    """The error with the part of the schema, or of a function's, that needs too many states."""
-    if options.schema:
-        return over_budget(read_json(path), options.max_states, error).located(file=str(path))
-    for function in load_functions(path):
+    def grammar(self, form: CallFormat) -> Grammar:
+        """The grammar of the calls, or of the values of the schema."""
         try:
-            build_automaton(schema_grammar(function.parameters), options.max_states)
-        except StateBudgetExceeded:
-            costly = over_budget(function.parameters, options.max_states)
-            return costly.moved(function.place_of).located(file=str(path))
-    return error.located(file=str(path))
+            if self.functions is None:
+                return schema_grammar(self.schema)
+            return form.grammar(self.functions)
+        except CmmError as error:
+            raise error.located(file=str(self.path)) from None
+
+    def costly_part(self, budget: int, error: CmmError) -> CmmError:
+        """The error with the part of the schema, or of a function's, that needs too much."""
+        if self.functions is None:
+            return over_budget(self.schema, budget, error)
+        for function in self.functions:
+            try:
+                build_automaton(schema_grammar(function.parameters), budget)
+            except StateBudgetExceeded:
+                return over_budget(function.parameters, budget).moved(function.place_of)
+        return error
 
 
-def read_grammar(functions: Path | None, schema: Path | None, form: CallFormat = HERMES) -> Grammar:
-    """The grammar of the calls of a function file, or of the values of a schema."""
+def read_source(functions: Path | None, schema: Path | None = None) -> Source:
+    """A function file, the shipped one if none is named, or a file of a schema."""
     if functions is not None and schema is not None:
         raise InvalidInput("name a function file or --schema, not both", file=str(functions))
-    path = schema or functions or shipped(FUNCTIONS)
+    if schema is not None:
+        return Source(schema, None, read_json(schema))
+    path = functions or shipped(FUNCTIONS)
+    return Source(path, load_functions(path))
+
+
+def compile_source(
+    source: Source, grammar: Grammar, vocabulary: Vocabulary, options: argparse.Namespace
+) -> Compiled:
+    """The table of a source; its errors name the file, and the part that is over the budget."""
+    form = FORMATS[options.format]
+    about = {} if source.functions is None else about_calls(source.functions, form)
     try:
-        if schema is None:
-            return form.grammar(load_functions(path))
-        return schema_grammar(read_json(path))
+        return compile_grammar(grammar, vocabulary, options.max_states, about)
+    except StateBudgetExceeded as error:
+        costly = source.costly_part(options.max_states, error)
+        raise costly.located(file=str(source.path)) from None
     except CmmError as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=str(source.path)) from None
 
 
 def shown(grammar: Grammar, form: str) -> str:
@@ -199,7 +202,7 @@ def match(options: argparse.Namespace) -> int:
     functions, *calls = [None, *options.files] if options.schema else options.files
     if not calls:
         raise InvalidInput("which call? name a file after the functions")
-    automaton = build_automaton(read_grammar(functions, options.schema))
+    automaton = build_automaton(read_source(functions, options.schema).grammar(HERMES))
     refused = 0
     for path in calls:
         text = read_bytes(path).strip(b" \t\r\n")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from cmm.compiler import build_automaton
 from cmm.compiler.picture import Outline, as_html, as_svg, as_text, picture
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
-from cmm.grammar.functions import load_functions
-from cmm.runtime.command_compile import add_source, read_grammar
-from cmm.runtime.command_run import FUNCTIONS, shipped
+from cmm.grammar.functions import FunctionSchema
+from cmm.runtime.command_compile import add_source, read_source
 from cmm.runtime.display import printable, tell
 from cmm.runtime.files import check_output, write_whole
 
@@ -39,14 +39,13 @@ def show(options: argparse.Namespace) -> int:
         if options.output.suffix not in (".html", ".svg"):
             raise InvalidInput("is neither .html nor .svg", file=str(options.output))
         check_output(options.output)
-    grammar = read_grammar(options.functions, options.schema, FORMATS[options.format])
-    frames = picture(build_automaton(grammar))
-    source = options.schema or options.functions or shipped(FUNCTIONS)
+    source = read_source(options.functions, options.schema)
+    frames = picture(build_automaton(source.grammar(FORMATS[options.format])))
     if options.output is None:
         print("\n".join(map(printable, as_text(frames).split("\n"))))
         return 0
     if options.output.suffix == ".html":
-        page = as_html(frames, source.name, () if options.schema else outline(source))
+        page = as_html(frames, source.path.name, outline(source.functions or ()))
     else:
         page = as_svg(frames[0])
     write_whole(options.output, [page])
@@ -54,10 +53,10 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def outline(path: Path) -> Outline:
-    """The functions of a file, their arguments, and what each may be."""
+def outline(functions: Sequence[FunctionSchema]) -> Outline:
+    """Functions, their arguments, and what each may be."""
     found = []
-    for function in load_functions(path):
+    for function in functions:
         required = function.parameters.get("required", ())
         arguments = [
             (
