@@ -16,7 +16,7 @@ from cmm.grammar.json_schema import schema_nodes
 from cmm.grammar.json_values import FREE_JSON
 from cmm.grammar.lower import Lowering
 from cmm.grammar.members import MOST_IN_ANY_ORDER, every_order
-from cmm.grammar.nodes import Node, optional, sequence
+from cmm.grammar.nodes import Grammar, Node, optional, sequence
 from cmm.grammar.objects import Objects
 from cmm.grammar.recursion import deep_recursion
 from cmm.grammar.values import Values
@@ -56,6 +56,10 @@ class Arguments:
         )
         self.rules |= rules
         return root
+
+    def grammar(self) -> Grammar:
+        """The grammar of that object alone."""
+        return Grammar(self.as_object(), self.rules)
 
     def each(self) -> list[Argument]:
         """The arguments one by one; Unsupported where a schema says more than which there are."""
@@ -108,11 +112,11 @@ def _only_text(values: Values) -> Content | None:
     return union(strings.automaton() for strings in values.strings)
 
 
-def is_text(function: FunctionSchema, name: str) -> bool:
-    """Is an argument a string and nothing else?
+def texts_of(function: FunctionSchema) -> frozenset[str]:
+    """The arguments that are strings and nothing else.
 
     >>> f = FunctionSchema(name="f", parameters={"properties": {"s": {"type": "string"}, "n": {}}})
-    >>> is_text(f, "s"), is_text(f, "n")
-    (True, False)
+    >>> texts_of(f)
+    frozenset({'s'})
     """
-    return any(a.name == name and a.text is not None for a in Arguments(function).each())
+    return frozenset(a.name for a in Arguments(function).each() if a.text is not None)

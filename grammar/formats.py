@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cmm.grammar.arguments import Argument, Arguments, is_text
+from cmm.grammar.arguments import Argument, Arguments, texts_of
 from cmm.grammar.content import ANY, Content
 from cmm.grammar.errors import CmmError, Unsupported
 from cmm.grammar.functions import FunctionSchema
@@ -151,11 +151,11 @@ def plain(name: str, function: FunctionSchema) -> str:
 
 def _read_xml(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
     name, _, rest = text.removeprefix("<function=").partition(">\n")
-    arguments = {}
+    arguments, texts = {}, texts_of(functions[name])
     while rest.startswith("<parameter="):
         key, _, rest = rest.removeprefix("<parameter=").partition(">\n")
         value, _, rest = rest.partition(f"{PARAMETER_END}\n")
-        arguments[key] = value if is_text(functions[name], key) else from_json(value)
+        arguments[key] = value if key in texts else from_json(value)
     return name, arguments
 
 

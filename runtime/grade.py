@@ -11,9 +11,8 @@ from typing import Any
 import regex
 
 from cmm.compiler import ByteAutomaton, build_automaton
+from cmm.grammar.arguments import Arguments
 from cmm.grammar.functions import FunctionSchema
-from cmm.grammar.json_schema import schema_nodes
-from cmm.grammar.nodes import Grammar
 
 Call = Mapping[str, Any]
 NAME_KEYS, ARGUMENT_KEYS = ("name", "fn_name"), ("parameters", "args")
@@ -140,9 +139,7 @@ class Contract:
     @classmethod
     def of(cls, functions: Sequence[FunctionSchema]) -> Contract:
         """The contract of some functions; without any, only keys and JSON types are looked at."""
-        closed = {f.name: schema_nodes({"type": "object", **f.parameters}, closed=True)
-                  for f in functions}  # fmt: skip
-        automata = {name: build_automaton(Grammar(*nodes)) for name, nodes in closed.items()}
+        automata = {f.name: build_automaton(Arguments(f).grammar()) for f in functions}
         return cls({f.name: f for f in functions}, automata)
 
     def faults(self, call: Any) -> list[Fault]:
