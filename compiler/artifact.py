@@ -7,7 +7,8 @@ import json
 import mmap
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save
+
+from cmm.grammar.errors import InvalidInput
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
@@ -32,6 +35,19 @@ DTYPES = {
 
 class DamagedFile(Exception):
     """The file is not what was written: cut short, changed, or another format."""
+
+
+@contextmanager
+def named_table(path: Path) -> Iterator[None]:
+    """What goes wrong with the file of a table, as an error that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidInput("there is no such file", file=str(path)) from None
+    except (OSError, DamagedFile) as error:
+        raise InvalidInput(
+            f"is no usable table: {error}", file=str(path), advice="compile it again"
+        ) from None
 
 
 def write_arrays(path: Path, packed: Packed) -> int:

@@ -15,6 +15,7 @@ from cmm.compiler.artifact import (
     FORMAT,
     DamagedFile,
     Packed,
+    named_table,
     read_arrays,
     read_header,
     write_arrays,
@@ -139,14 +140,8 @@ def compile_schema(
 
 def functions_of(path: Path) -> tuple[FunctionSchema, ...]:
     """The functions that a table's file was made of; InvalidInput where it holds none."""
-    try:
+    with named_table(path):
         tools = read_header(path).get("about", {}).get("functions")
-    except FileNotFoundError:
-        raise InvalidInput("there is no such file", file=str(path)) from None
-    except (OSError, DamagedFile) as error:
-        raise InvalidInput(
-            f"is no usable table: {error}", file=str(path), advice="compile it again"
-        ) from None
     if not tools:
         raise InvalidInput("was not made of functions", file=str(path), advice="name one that was")
     return parse_functions(tools)

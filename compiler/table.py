@@ -21,12 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmm.compiler.artifact import (
-    DamagedFile,
-    arrays_of,
-    read_arrays,
-    write_arrays,
-)
+from cmm.compiler.artifact import arrays_of, named_table, read_arrays, write_arrays
 from cmm.compiler.automaton import (
     TEXT_BODY,
     ByteAutomaton,
@@ -44,7 +39,6 @@ from cmm.compiler.nfa import FAR
 from cmm.compiler.rows import Rows, Targets
 from cmm.compiler.taken import completing_taken, without_taken
 from cmm.compiler.vocabulary import TokenId, Vocabulary
-from cmm.grammar.errors import InvalidInput
 from cmm.grammar.nodes import Grammar
 
 Int32s = npt.NDArray[np.int32]
@@ -295,15 +289,9 @@ class TokenTable:
         from cmm.compiler.packing import unpack_table
         from cmm.compiler.store import known_vocabulary  # which itself stores tables
 
-        try:
+        with named_table(Path(path)):
             packed = read_arrays(Path(path))
             return unpack_table(packed, vocabulary or known_vocabulary(packed[1]))
-        except FileNotFoundError:
-            raise InvalidInput("there is no such file", file=str(path)) from None
-        except (OSError, DamagedFile) as error:
-            raise InvalidInput(
-                f"is no usable table: {error}", file=str(path), advice="compile it again"
-            ) from None
 
 
 def build_table(
