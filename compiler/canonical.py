@@ -152,14 +152,25 @@ class CanonicalTable:
 
     def _fits(self, tokens: tuple[TokenId, ...]) -> bool:
         """Are the tokens the tokenizer's as far as can be seen from their own text?"""
-        ends, data = self._ends(tokens), self._data(tokens)
-        cuts, known = set(self._cuts(data)), len(_encoded(_whole_characters(data)))
-        joined = (
+        data = self._data(tokens)
+        known = len(_encoded(_whole_characters(data)))
+        return self._pairs_hold(tokens, self._cuts(data), known) and self.bpe.is_whole(tokens[-1])
+
+    def _pairs_hold(
+        self, tokens: tuple[TokenId, ...], cuts: list[int], known: float = np.inf
+    ) -> bool:
+        """Do pieces begin at tokens, and is each pair within a piece one that the tokenizer writes?
+
+        `cuts` are where pieces begin; beyond `known` bytes it is not known.
+        """
+        ends = self._ends(tokens)
+        cut = {at for at in cuts if at < ends[-1]}
+        pairs = zip(tokens, tokens[1:], ends, ends[1:], strict=False)
+        return cut <= set(ends) and all(
             self.bpe.joins(before, after)
-            for before, after, at, end in zip(tokens, tokens[1:], ends, ends[1:], strict=False)
-            if at not in cuts and end <= known
+            for before, after, at, end in pairs
+            if at not in cut and end <= known
         )
-        return cuts <= set(ends) and self.bpe.is_whole(tokens[-1]) and all(joined)
 
     def _goes_on(self, tokens: tuple[TokenId, ...], state: State) -> bool:
         """May a text follow that leaves the tokens as they are?"""
@@ -188,12 +199,9 @@ class CanonicalTable:
 
         It does if each pair is right, and the last token with what follows: only that is encoded.
         """
-        ends, cut = self._ends(tokens), set(cuts)
-        if not {at for at in cut if at < ends[-1]} <= set(ends):
+        if not self._pairs_hold(tokens, cuts):
             return False
-        pairs = zip(tokens, tokens[1:], ends, strict=False)
-        if not all(at in cut or self.bpe.joins(one, other) for one, other, at in pairs):
-            return False
+        ends = self._ends(tokens)
         start = ends[-2] if len(ends) > 1 else 0
         end = next((at for at in cuts if at > start), len(data))
         return self.bpe.encode_piece(data[start:end])[:1] == [tokens[-1]]

@@ -48,17 +48,17 @@ def picture(automaton: ByteAutomaton) -> list[FramePicture]:
     starts = {int(automaton.frame[automaton.start]): automaton.start}
     for entered, *_ in automaton.calls.tolist():
         starts.setdefault(int(automaton.frame[entered]), entered)  # behind its opening byte
+    final = frozenset(np.flatnonzero(automaton.final).tolist())
     frames = sorted(frame for frame in starts if frame != TEXT_FRAME)
-    return [_frame(automaton, frame, starts[frame]) for frame in frames]
+    return [_frame(automaton, frame, starts[frame], final) for frame in frames]
 
 
-def _frame(automaton: ByteAutomaton, frame: int, start: int) -> FramePicture:
+def _frame(automaton: ByteAutomaton, frame: int, start: int, final: frozenset[int]) -> FramePicture:
     arrows = [
         arrow
         for state in np.flatnonzero(automaton.frame == frame).tolist()
         for arrow in _arrows(automaton, state)
     ]
-    final = frozenset(s for s in range(len(automaton.final)) if automaton.final[s])
     return FramePicture(name_of(frame), start, _folded(arrows, start, final), final | {END})
 
 
@@ -98,7 +98,7 @@ def label_of(found: Sequence[int]) -> str:
     if len(found) == 1:
         return _shown(found[0])
     if len(found) > 128:
-        missing = [byte for byte in range(32, 127) if byte not in set(found)]
+        missing = sorted(set(range(32, 127)).difference(found))
         return f"any but {' '.join(map(_shown, missing))}" if missing else "any"
     parts: list[list[int]] = []
     for byte in found:
@@ -123,7 +123,7 @@ def _folded(arrows: list[Arrow], start: int, final: frozenset[int]) -> tuple[Arr
         into[arrow.target] += 1
     passing = {
         state
-        for state, (only, *more) in ((s, a) for s, a in out.items() if a)
+        for state, (only, *more) in out.items()
         if not more and into[state] == 1 and state != start and state not in final
         and len(only.label) == 1 and only.target != state
     }  # fmt: skip
@@ -154,12 +154,15 @@ def as_text(frames: Sequence[FramePicture]) -> str:
 
 def _layers(frame: FramePicture) -> dict[int, int]:
     """How many arrows lead to each state, by the shortest way."""
+    out: dict[int, list[int]] = defaultdict(list)
+    for arrow in frame.arrows:
+        out[arrow.source].append(arrow.target)
     layers, pending = {frame.start: 0}, [frame.start]
     for state in pending:
-        for arrow in frame.arrows:
-            if arrow.source == state and arrow.target not in layers:
-                layers[arrow.target] = layers[state] + 1
-                pending.append(arrow.target)
+        for target in out[state]:
+            if target not in layers:
+                layers[target] = layers[state] + 1
+                pending.append(target)
     return layers
 
 
