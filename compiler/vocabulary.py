@@ -56,6 +56,11 @@ class PackedTokens(Sequence[bytes]):
         low = int(self.ends[token - 1]) if token else 0
         return self.data[low : int(self.ends[token])].tobytes()
 
+    @property
+    def longest(self) -> int:
+        """The most bytes that one token has."""
+        return int(np.diff(self.ends, prepend=0).max(initial=0))
+
     def digest(self) -> str:
         """SHA-256 of all tokens: equal for equal vocabularies, wherever they came from."""
         return hashlib.sha256(self.ends.tobytes() + self.data.tobytes()).hexdigest()
@@ -89,9 +94,9 @@ class Vocabulary:
         return counts
 
     @cached_property
-    def quoting(self) -> tuple[npt.NDArray[np.int32], ...]:
-        """The tokens with at least no, one, two and three double quotes."""
-        return tuple(np.flatnonzero(self._quotes >= n).astype(np.int32) for n in range(4))
+    def quoting(self) -> dict[int, npt.NDArray[np.int32]]:
+        """The tokens with at least two, and with at least three double quotes."""
+        return {n: np.flatnonzero(self._quotes >= n).astype(np.int32) for n in (2, 3)}
 
     @cached_property
     def body_exits(self) -> ExitTrie:

@@ -111,7 +111,7 @@ class Caller:
             self.functions, self.model.template, self.model.encoder, self.config, self._format
         )
         self._about = [(function.name, about(function)) for function in self.functions]
-        self._longest = max(map(len, vocabulary.tokens))
+        self._longest = vocabulary.tokens.longest
         self._observers: list[Observer] = []
         self._engine = self._make_engine(batch_size, drafts, prefix_cache)
 

@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from cmm.compiler.vocabulary import read_tokens
-from cmm.grammar.errors import CmmError
+from cmm.compiler import load_vocabulary
 from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import load_functions
 from cmm.runtime.command_run import FUNCTIONS, shipped
@@ -62,17 +61,13 @@ def prompt_source(place: ModelPlace, options: argparse.Namespace) -> PromptSourc
     """What `cmm run` would make of a prompt with these options."""
     config = read_prompt_config(options.prompts_config) if options.prompts_config else None
     form = chosen_format(options.format, config, place.name)
-    path = place.folder / "tokenizer.json"
-    try:
-        tokens = read_tokens(path.read_bytes(), str(path))
-    except CmmError as error:
-        raise error.located(file=str(path)) from None
+    vocabulary = load_vocabulary(place.folder)
     return PromptSource(
         load_template(place.folder),
-        PlainEncoder(read_tokenizer(path), take=True),
+        PlainEncoder(read_tokenizer(place.folder / "tokenizer.json"), take=True),
         config or config_for(place.name, form.name),
         form,
-        tokens,
+        vocabulary.tokens,
     )
 
 

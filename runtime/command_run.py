@@ -18,6 +18,7 @@ from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
 from cmm.runtime.display import is_live, progress
 from cmm.runtime.files import KEYS, check_output, is_stream, renamed
+from cmm.runtime.machine import DTYPES
 from cmm.runtime.observed import check_recording, recorded
 from cmm.runtime.prompt_config import read_prompt_config
 from cmm.runtime.prompt_file import open_prompts, parse_prompt
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 INPUT = Path("data/input")
 FUNCTIONS = INPUT / "functions_definition.json"
 PROMPTS = INPUT / "function_calling_tests.json"
-DTYPES = ("float32", "bfloat16")
 SPELLINGS = {FUNCTIONS: INPUT / "function_definitions.json"}  # both are in use
 OUTPUT = Path("data/output/function_calls.json")
 

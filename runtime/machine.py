@@ -10,6 +10,7 @@ from typing import Any
 
 ROOT = Path("/")
 UNKNOWN = 4 * 2**30  # bytes of free memory to assume where nothing says how many there are
+DTYPES = ("float32", "bfloat16")  # that a model may compute in
 NATIVE = {"avx512_bf16", "amx_bf16", "bf16"}  # flags of processors that compute bfloat16
 
 

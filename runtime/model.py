@@ -15,14 +15,12 @@ from cmm.compiler import Vocabulary, load_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
-from cmm.runtime.machine import computes_bfloat16, usable_threads
+from cmm.runtime.machine import DTYPES, computes_bfloat16, usable_threads
 from cmm.runtime.plain_text import PlainEncoder, read_tokenizer
 from cmm.runtime.prefix import model_digest
 from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
 from cmm.runtime.template import load_template
-
-DTYPES = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from cmm.data import data_path
 from cmm.grammar.files import invalid_shape, read_json
 from cmm.grammar.formats import FORMATS, HERMES, CallFormat
+
+ANY_FORMAT = "*"
 
 
 class Limits(BaseModel):
@@ -57,8 +59,9 @@ class PromptConfig(BaseModel):
     examples: tuple[Example, ...] = Field(
         default=(), description="requests with their calls, shown before the real request"
     )
-    call_format: Literal["hermes", "json", "xml", "pythonic", "gemma", "*"] = Field(
-        default="hermes",
+    call_format: str = Field(
+        default=HERMES.name,
+        json_schema_extra={"enum": [*FORMATS, ANY_FORMAT]},
         description='how the model writes a call; "*": in any format, which {shape} in the system '
         "text describes",
     )
@@ -66,6 +69,13 @@ class PromptConfig(BaseModel):
         default_factory=dict, description="further arguments of the chat template"
     )
     limits: Limits = Limits()
+
+    @field_validator("call_format")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in (*FORMATS, ANY_FORMAT):
+            raise ValueError(f"is none of {', '.join((*FORMATS, ANY_FORMAT))}")
+        return name
 
     def fits(self, model: str) -> int:
         """How closely this configuration is meant for a model: the longest pattern that fits.
@@ -78,7 +88,7 @@ class PromptConfig(BaseModel):
 
     def takes(self, call_format: str) -> bool:
         """Is a call written in that format here?"""
-        return self.call_format in (call_format, "*")
+        return self.call_format in (call_format, ANY_FORMAT)
 
 
 def read_prompt_config(path: Path) -> PromptConfig:
