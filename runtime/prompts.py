@@ -104,7 +104,7 @@ def render(
     arguments: dict[str, Any] = dict(config.template_arguments)
     if config.system is not None:
         listing = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-        system = config.system.replace("{tools}", listing).replace("{shape}", shape)
+        system = config.system.replace("{shape}", shape).replace("{tools}", listing)
         messages.insert(0, {"role": "system", "content": system})
     if config.system is None or "{tools}" not in config.system:
         arguments["tools"] = tools

@@ -112,6 +112,14 @@ def test_prompt_equals_the_usual_encoding() -> None:
     assert text.endswith("<|im_start|>assistant\n<tool_call>\n")
 
 
+def test_what_a_function_says_is_never_a_place_of_the_system_text() -> None:
+    config = PromptConfig(name="own", system="{tools}\nAnswer with {shape}.")
+    functions: list[dict[str, object]] = [{"name": "f", "description": "{shape}", "parameters": {}}]
+    text = TOKENIZER.decode(frame_of(functions, config).prompt_ids("Hi"), skip_special_tokens=False)
+    assert '"description": "{shape}"' in text
+    assert f"Answer with {HERMES.shape}." in text
+
+
 def test_system_text_lists_the_tools_once() -> None:
     config = PromptConfig(name="own", system="Functions:\n{tools}")
     text = TOKENIZER.decode(
