@@ -10,8 +10,9 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -98,12 +99,15 @@ def prove(options: argparse.Namespace) -> int:
         for start in range(0, options.runs, PIECE)
     ]
     try:
-        for found in all_found(pieces, place.folder, options.jobs or len(available_cpus())):
-            for fault in found.faults[: max(0, SHOWN - len(counts.faults))]:
-                clear_line()
-                tell(fault)
-            counts.add(found)
-            show_counts(counts)
+        jobs = options.jobs or len(available_cpus())
+        # Closed here: else an interrupt leaves the processes to the end of the interpreter.
+        with closing(all_found(pieces, place.folder, jobs)) as every:
+            for found in every:
+                for fault in found.faults[: max(0, SHOWN - len(counts.faults))]:
+                    clear_line()
+                    tell(fault)
+                counts.add(found)
+                show_counts(counts)
     except KeyboardInterrupt:
         code = 130
     clear_line()
@@ -146,7 +150,7 @@ class Piece:
         return counts
 
 
-def all_found(pieces: Sequence[Piece], folder: Path, jobs: int) -> Iterator[Counts]:
+def all_found(pieces: Sequence[Piece], folder: Path, jobs: int) -> Generator[Counts, None, None]:
     """What each piece finds, by several processes where there are several pieces."""
     if min(jobs, len(pieces)) < 2:
         yield from (piece.found(folder) for piece in pieces)
