@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cmm.compiler import (
+    ByteAutomaton,
     Compiled,
     Vocabulary,
     build_automaton,
@@ -16,11 +17,11 @@ from cmm.compiler import (
     show_automaton,
 )
 from cmm.compiler import match as match_text
-from cmm.compiler.budget import over_budget
+from cmm.compiler.budget import calls_over_budget, over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.store import about_calls
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
-from cmm.grammar.files import read_json
+from cmm.grammar.files import open_file, read_all, read_json
 from cmm.grammar.formats import FORMATS, HERMES, CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.json_schema import schema_grammar
@@ -65,10 +66,10 @@ def compile_table(options: argparse.Namespace) -> int:
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
     source = read_source(options.functions, options.schema)
-    grammar = source.grammar(FORMATS[options.format])
     if options.show:
-        print(shown(grammar, options.show))
+        print(shown(source, FORMATS[options.format], options.show))
         return 0
+    grammar = source.grammar(FORMATS[options.format])
     if options.output:
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
@@ -123,16 +124,19 @@ class Source:
         except CmmError as error:
             raise error.located(file=str(self.path)) from None
 
-    def costly_part(self, budget: int, error: CmmError) -> CmmError:
+    def automaton(self, form: CallFormat) -> ByteAutomaton:
+        """The byte automaton of that grammar."""
+        grammar = self.grammar(form)
+        try:
+            return build_automaton(grammar)
+        except CmmError as error:
+            raise error.located(file=str(self.path)) from None
+
+    def over_budget(self, budget: int, error: CmmError) -> CmmError:
         """The error with the part of the schema, or of a function's, that needs too much."""
         if self.functions is None:
             return over_budget(self.schema, budget, error)
-        for function in self.functions:
-            try:
-                build_automaton(schema_grammar(function.parameters), budget)
-            except StateBudgetExceeded:
-                return over_budget(function.parameters, budget).moved(function.place_of)
-        return error
+        return calls_over_budget(self.functions, budget, error)
 
 
 def read_source(functions: Path | None, schema: Path | None = None) -> Source:
@@ -154,17 +158,18 @@ def compile_source(
     try:
         return compile_grammar(grammar, vocabulary, options.max_states, about)
     except StateBudgetExceeded as error:
-        costly = source.costly_part(options.max_states, error)
+        costly = source.over_budget(options.max_states, error)
         raise costly.located(file=str(source.path)) from None
     except CmmError as error:
         raise error.located(file=str(source.path)) from None
 
 
-def shown(grammar: Grammar, form: str) -> str:
-    """The grammar in one of the forms of --show."""
-    if form == "automaton":
-        return show_automaton(build_automaton(grammar))
-    return show_grammar(grammar) if form == "grammar" else show_regex(grammar)
+def shown(source: Source, form: CallFormat, how: str) -> str:
+    """What is to be compiled in one of the forms of --show."""
+    if how == "automaton":
+        return show_automaton(source.automaton(form))
+    grammar = source.grammar(form)
+    return show_grammar(grammar) if how == "grammar" else show_regex(grammar)
 
 
 def described(compiled: Compiled, model: str, path: Path | None, size: int) -> str:
@@ -202,23 +207,12 @@ def match(options: argparse.Namespace) -> int:
     functions, *calls = [None, *options.files] if options.schema else options.files
     if not calls:
         raise InvalidInput("which call? name a file after the functions")
-    automaton = build_automaton(read_source(functions, options.schema).grammar(HERMES))
+    automaton = read_source(functions, options.schema).automaton(HERMES)
     refused = 0
     for path in calls:
-        text = read_bytes(path).strip(b" \t\r\n")
+        with open_file(path) as stream:
+            text = read_all(stream, str(path)).strip(b" \t\r\n")
         result = match_text(automaton, text)
         print(f"{path}: {printable(result.explain(text))}")
         refused += not result.accepted
     return 1 if refused else 0
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes, or an error that names it."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidInput("there is no such file", file=str(path)) from None
-    except IsADirectoryError:
-        raise InvalidInput("is a folder", file=str(path)) from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None

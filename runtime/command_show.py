@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmm.compiler import build_automaton
 from cmm.compiler.picture import Outline, as_html, as_svg, as_text, picture
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
@@ -40,7 +39,7 @@ def show(options: argparse.Namespace) -> int:
             raise InvalidInput("is neither .html nor .svg", file=str(options.output))
         check_output(options.output)
     source = read_source(options.functions, options.schema)
-    frames = picture(build_automaton(source.grammar(FORMATS[options.format])))
+    frames = picture(source.automaton(FORMATS[options.format]))
     if options.output is None:
         print("\n".join(map(printable, as_text(frames).split("\n"))))
         return 0
