@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,9 @@ from cmm.compiler.boughs import Boughs
 from cmm.compiler.exits import ExitTrie
 from cmm.compiler.nfa import FAR
 from cmm.compiler.reached import Reached
+from cmm.compiler.relaxation import Rules, relaxed
 from cmm.compiler.rows import Rows
-from cmm.compiler.trie import Trie
+from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -95,6 +95,7 @@ class Sums:
     beyond: Int64s  # what follows it (by its index in after_text),
     instead: Int64s  # (some, 2) in the place of these two terms
     due: Bools  # (some,) it is the only way
+    zero: int  # that index: as many as there are states
 
     @classmethod
     def of(cls, reached: Reached, found: Distances) -> Sums:
@@ -123,6 +124,7 @@ class Sums:
             beyond=np.where(back_due, zero, reached.back[top]),
             instead=np.stack([own[text], level[top]], 1),
             due=due > 0,
+            zero=zero,
         )
 
     def values(self, to_end: Int32s, after_text: Int32s) -> Int32s:
@@ -138,6 +140,34 @@ class Sums:
             total[self.text] = np.where(self.due, through, np.minimum(straight, through))
         found: Int32s = np.minimum(total, FAR).astype(np.int32)
         return found
+
+    def rules(self, heads: Int64s, head_counts: Int64s, more: Int32s) -> list[Rules]:
+        """What these sums say of the numbers from which a token leads to them.
+
+        `heads` are those of each sum, in their order, and `more[i]` farther than sum i. The numbers
+        are `to_end`, a zero, `after_text`, a zero.
+        """
+        counts = np.diff(np.append(self.starts, len(self.terms)))
+        ways = [(np.arange(len(self.starts)), self.known, self.terms)]
+        if len(self.text):
+            first = self.starts[self.text]
+            through, known = self.terms.copy(), self.known.copy()
+            through[first] = self.zero
+            through[first + counts[self.text] - 1] = self.zero + 1 + self.beyond
+            known[self.text] += self.body
+            straight = np.setdiff1d(ways[0][0], self.text[self.due])
+            ways = [(straight, self.known, self.terms), (self.text, known, through)]
+        head_starts = np.cumsum(head_counts) - head_counts
+        return [
+            Rules(
+                terms[ranges(self.starts[chosen], counts[chosen])],
+                counts[chosen],
+                heads[ranges(head_starts[chosen], head_counts[chosen])],
+                head_counts[chosen],
+                known[chosen] + more[chosen],
+            )
+            for chosen, known, terms in ways
+        ]
 
 
 def _known(control: Int32s, due: Int32s, found: Distances) -> Int64s:
@@ -163,8 +193,8 @@ def measure_text(automaton: ByteAutomaton, text: Rows) -> TextDistances:
     to_end = to_body.copy()
     to_body[TEXT_BODY] = 0
     to_end[edges.leaving] = 1
-    for found in (to_body, to_end):
-        _fall(found, edges.origin, partial(_at, found, text.targets.control[edges.target]))
+    steps = [Rules.steps(edges.origin, text.targets.control[edges.target])]
+    to_body, to_end = (relaxed(found, steps).astype(np.int32) for found in (to_body, to_end))
     return TextDistances(to_end, to_body, np.array([_stride(text)], np.int32))
 
 
@@ -192,22 +222,19 @@ def measure(
     edges = _Edges.of(rows, base, automaton)
     to_end[edges.leaving] = 1
     reached = Reached.of_targets(rows.targets, automaton)
-    targets = Sums.of(reached, found)
-    continued = _Continued.of(automaton, body_exits, found)
-
-    def values() -> Int32s:
-        continued.fill(to_end, after_text)
-        stored = (targets.values(to_end, after_text) + reached.into_key)[edges.target]
-        return np.concatenate([stored, to_end[further.control]])
-
-    _fall(to_end, np.concatenate([edges.origin, further.origin]), values)
+    heads = edges.origin[np.argsort(edges.target, kind="stable")].astype(np.int64)
+    head_counts = np.bincount(edges.target, minlength=len(reached.control))
+    rules = [
+        *Sums.of(reached, found).rules(heads, head_counts, 1 + reached.into_key),
+        *_after_strings(automaton, body_exits, found),
+        Rules.steps(further.origin, further.control),
+    ]
+    zero = [0]
+    fallen = relaxed(np.concatenate([to_end, zero, after_text, zero]), rules).astype(np.int32)
+    to_end[:], after_text[:] = fallen[: len(to_end)], fallen[len(to_end) + 1 : -1]
     for array in (to_end, after_text, in_bytes, rounds):
         array.flags.writeable = False
     return found
-
-
-def _at(found: Int32s, states: Int32s) -> Int32s:
-    return found[states]
 
 
 def _stride(text: Rows) -> int:
@@ -217,14 +244,6 @@ def _stride(text: Rows) -> int:
     used = np.bincount(text.target[body], minlength=len(stays)) > 0
     lengths = set(text.targets.spent[stays & used].tolist())
     return next((n - 1 for n in range(1, FAR) if n not in lengths), 0) or 1
-
-
-def _fall(found: Int32s, origin: Int32s, values: Callable[[], Int32s]) -> None:
-    """Let every state take the least of its edges' values and one more, until nothing falls."""
-    before = None
-    while before is None or not np.array_equal(before, found):
-        before = found.copy()
-        np.minimum.at(found, origin, values() + 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,32 +302,17 @@ def bough_edges(
     return BoughEdges(*np.concatenate(found, axis=1))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Continued:
-    """For each state that strings return to, the states that their last token can reach there."""
-
-    backs: Int32s  # (states returned to,)
-    starts: Int32s  # (states returned to + 1,)
-    sums: Sums
-    into_key: Int32s
-
-    @classmethod
-    def of(cls, automaton: ByteAutomaton, exits: ExitTrie, distances: Distances) -> _Continued:
-        calls = automaton.calls
-        # a constrained string may have become a free one before its end, and returns as that does
-        shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
-        backs = np.unique(calls[(calls[:, 0] == TEXT_BODY) | shared, 1])
-        found = [[s for _, s in exits.reached(automaton, State(back))] for back in backs.tolist()]
-        starts = np.cumsum([0, *map(len, found)])
-        reached = Reached.of_states([s for f in found for s in f], automaton)
-        return cls(backs, starts, Sums.of(reached, distances), reached.into_key)
-
-    def fill(self, to_end: Int32s, after_text: Int32s) -> None:
-        """The distances after a string, from those of the states that follow it."""
-        values = np.append(self.sums.values(to_end, after_text) + self.into_key, FAR)
-        nearest = np.minimum.reduceat(values, self.starts[:-1]) if len(self.backs) else values[:0]
-        nearest[np.diff(self.starts) == 0] = FAR
-        after_text[self.backs] = 1 + nearest
+def _after_strings(automaton: ByteAutomaton, exits: ExitTrie, distances: Distances) -> list[Rules]:
+    """For each state that strings return to: what their last token can reach there."""
+    calls = automaton.calls
+    # a constrained string may have become a free one before its end, and returns as that does
+    shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
+    backs = np.unique(calls[(calls[:, 0] == TEXT_BODY) | shared, 1])
+    found = [[s for _, s in exits.reached(automaton, State(back))] for back in backs.tolist()]
+    reached = Reached.of_states([s for f in found for s in f], automaton)
+    sums = Sums.of(reached, distances)
+    heads = sums.zero + 1 + np.repeat(backs, [len(f) for f in found]).astype(np.int64)
+    return sums.rules(heads, np.ones(len(heads), np.int64), 1 + reached.into_key)
 
 
 def _bounded_frames(automaton: ByteAutomaton) -> list[int]:

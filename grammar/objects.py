@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from cmm.grammar.content import ANY, Content, texts, union
 from cmm.grammar.expressions import FALSE, TRUE, Expression, all_of, not_
@@ -51,10 +52,14 @@ class Objects:
         """What the value of a key must meet."""
         if not self.keys.accepts(key):
             return FALSE
-        for name, expression in self.named:
-            if name == key:
-                return expression
+        expression = self._by_name.get(key)
+        if expression is not None:
+            return expression
         return all_of(rules.of_key(key) for rules in self.rules)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Expression]:
+        return dict(self.named)
 
     def described(self) -> list[str]:
         """The named keys that some `properties` speak of, in their order."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from scale import tries
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime.cli import main
@@ -322,8 +323,8 @@ class Full:
 
 
 BIG: dict[str, tuple[Any, str]] = {
-    "500 parameters": (
-        [{"name": "f", "parameters": {f"p{i}": {"type": "integer"} for i in range(500)}}],
+    "thousands of parameters": (
+        [{"name": "f", "parameters": {f"p{i}": {"type": "integer"} for i in range(tries(2_000))}}],
         "f: supported",
     ),
     "a description of 1 MB": (
