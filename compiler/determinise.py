@@ -98,17 +98,26 @@ class _Construction:
 
     def number(self, frame: FrameId, items: Iterable[Item]) -> int:
         """The state of a set of items, new or known."""
-        closed = frozenset(core for item in items for core in self.closure(item))
+        return self.number_closed(frame, self.closed(items))
+
+    def number_closed(self, frame: FrameId, closed: frozenset[Item]) -> int:
+        """The same for a set with all that empty moves reach."""
         key = frame, closed
-        if key not in self.numbers:
-            self.numbers[key] = len(self.items)
-            self.cost += len(closed)
-            self.items.append(closed)
-            self.dfa.edges.append([])
-            self.dfa.calls.append([])
-            self.dfa.frame.append(frame)
-            self.dfa.final.append(self.nfa.ends[frame] in closed)
-        return self.numbers[key]
+        known = self.numbers.get(key)
+        if known is not None:
+            return known
+        number = self.numbers[key] = len(self.items)
+        self.cost += len(closed)
+        self.items.append(closed)
+        self.dfa.edges.append([])
+        self.dfa.calls.append([])
+        self.dfa.frame.append(frame)
+        self.dfa.final.append(self.nfa.ends[frame] in closed)
+        return number
+
+    def closed(self, items: Iterable[Item]) -> frozenset[Item]:
+        """The items with all that empty moves reach."""
+        return frozenset().union(*map(self.closure, items))
 
     def closure(self, item: Item) -> tuple[Item, ...]:
         """What empty moves reach, kept only where bytes, calls or the end come next."""
@@ -166,12 +175,12 @@ class _Construction:
 
     def target(self, frame: FrameId, items: list[Item], gain: int) -> tuple[int, int]:
         """The state of a set of items; one in which only strings go on is left to their frame."""
-        closed = [core for item in items for core in self.closure(item)]
+        closed = self.closed(items)
         flags = GAIN if gain else 0
         if all(map(self.is_inside, closed)):
             after = [self.after_inside(item) for item in closed]
             return self.number(frame, after), flags | INSIDE
-        return self.number(frame, items), flags
+        return self.number_closed(frame, closed), flags
 
     def is_inside(self, item: Item) -> bool:
         """Does any string go on here? That the string's own body is one is said of it elsewhere."""
