@@ -72,12 +72,16 @@ class Evaluator:
                 return ~self.values(part)
 
     def _both(self, one: Values, other: Values) -> Values:
+        return self.pruned(self.common(one, other))
+
+    def common(self, one: Values, other: Values) -> Values:
+        """The values of both; Unsupported once the schema has asked for too much of it."""
         both = one & other
         states = sum(len(strings.content.moves) for strings in both.strings)
         self.cost += COMBINATION_COST + states
         if self.cost > MOST_COST:
             raise Unsupported("combines its parts in too many ways", advice="say it in fewer parts")
-        return self.pruned(both)
+        return both
 
     def _schema(self, place: str) -> Values:
         schema = self.document.at(place)
@@ -113,7 +117,7 @@ class Evaluator:
 
     def disjoint(self, one: Values, other: Values) -> bool:
         """Do two sets surely have no value in common?"""
-        return not self.any_value(one & other)
+        return not self.any_value(self.common(one, other))
 
     def any_value(self, values: Values) -> bool:
         """May there be a value? False is sure."""

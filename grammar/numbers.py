@@ -73,6 +73,12 @@ class Numbers:
                 return None
         return both
 
+    def __or__(self, other: Numbers) -> Numbers | None:
+        """The numbers of either, if both are listed."""
+        if self.members is None or other.members is None:
+            return None
+        return Numbers(members=self.members | other.members)
+
     def __invert__(self) -> Iterator[Numbers]:
         """Sets that together are all other numbers."""
         if self.integral is not None:

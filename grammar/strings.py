@@ -46,6 +46,16 @@ class Strings:
         )
         return None if both.surely_empty() else both
 
+    def __or__(self, other: Strings) -> Strings | None:
+        """The strings of either, if both are listed.
+
+        >>> (Strings(values=("a", "b")) | Strings(values=("b", "c"))).values
+        ('a', 'b', 'c')
+        """
+        if self.values is None or other.values is None:
+            return None
+        return Strings(values=tuple(dict.fromkeys(self.values + other.values)))
+
     def surely_empty(self) -> bool:
         """Is it plain from the lengths alone that there is no string?"""
         if self.content.is_empty or (self.most is not None and self.least > self.most):

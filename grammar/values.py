@@ -6,9 +6,10 @@ type a set is a union of conjunctions (`Numbers`, `Strings`, `Arrays`, `Objects`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import product
+from operator import or_
 from typing import Any, TypeVar
 
 from cmm.grammar.arrays import Arrays
@@ -51,8 +52,8 @@ class Values:
         return Values(
             null=self.null or other.null,
             booleans=self.booleans | other.booleans,
-            numbers=_either(self.numbers, other.numbers),
-            strings=_either(self.strings, other.strings),
+            numbers=_either(self.numbers, other.numbers, or_),
+            strings=_either(self.strings, other.strings, or_),
             arrays=_either(self.arrays, other.arrays),
             objects=_either(self.objects, other.objects),
         )
@@ -107,12 +108,25 @@ def _both(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...]
     return _distinct(piece for piece in pairs if piece is not None)
 
 
-def _either(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def _either(
+    one: tuple[Piece, ...],
+    other: tuple[Piece, ...],
+    join: Callable[[Piece, Piece], Piece | None] = lambda one, other: None,
+) -> tuple[Piece, ...]:
+    """The pieces of both; what `join` makes one of, as of constants, is one."""
     pieces = one + other
     for piece in pieces:
         if piece == type(piece)():
             return (piece,)  # everything of the type
-    return _distinct(pieces)
+    found: list[Piece] = list(one)
+    for piece in other:
+        both = ((i, join(known, piece)) for i, known in enumerate(found))
+        place, joined = next(((i, made) for i, made in both if made is not None), (None, piece))
+        if place is None:
+            found.append(joined)
+        else:
+            found[place] = joined
+    return _distinct(found)
 
 
 def _others(pieces: tuple[Piece, ...], everything: Piece) -> tuple[Piece, ...]:

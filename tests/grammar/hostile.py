@@ -42,6 +42,8 @@ HOSTILE = {
     "counting costly items": ({"contains": {"type": "string", "pattern": "a(a|b){10}$"},
                                "minContains": 90, "maxContains": 99},
                               "needs more than 9000 states"),
+    "constants one by one": ({"anyOf": [{"const": f"k{i}", "title": "a"} for i in range(3_000)]}, None),
+    "constants told apart": ({"oneOf": [{"const": f"k{i}"} for i in range(3_000)]}, "in too many ways"),
     "huge counts": ({"minProperties": 2_167_792}, "counting up to 2167792 members"),
     "counted members": ({"minProperties": 50, "maxProperties": 2_000}, None),
     "counted by the hundred": ({"contains": {"type": "string", "pattern": "a(a|b){10}$"},
