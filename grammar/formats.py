@@ -21,6 +21,7 @@ from cmm.grammar.nodes import (
     Grammar,
     Joined,
     Literal,
+    Mark,
     Node,
     Reference,
     Spelled,
@@ -118,23 +119,27 @@ def _spell_xml(function: FunctionSchema, arguments: Arguments) -> Node:
         if argument.text is None:
             value = sequence(Literal(">\n"), argument.value, Literal(PARAMETER_END))
         else:
-            value = raw_text(argument.text, ">\n", PARAMETER_END, arguments, number)
+            value = raw_text(
+                argument.text, Literal(">\n"), Literal(PARAMETER_END), arguments, number
+            )
         units.append((sequence(opening, value, Literal("\n")), argument.required))
     name = Literal(f"<function={plain(function.name, function)}>\n")
     return sequence(name, arguments.ordered(units), Literal("</function>"))
 
 
-def raw_text(content: Content, opening: str, end: str, arguments: Arguments, number: int) -> Node:
+def raw_text(
+    content: Content, opening: Node, end: Literal | Mark, arguments: Arguments, number: int
+) -> Node:
     """The texts of a content as they are; none holds what ends it, and there is one at least.
 
     They are a rule, entered by its first character and left by its last, as all strings are.
     """
-    points = "".join(f"\\u{ord(char):04x}" for char in end)
+    points = "".join(f"\\u{ord(char):04x}" for char in end.text)
     allowed = content - pattern_content(points)
     if allowed.is_empty:
-        raise Unsupported(f"a text that holds {end!r}, which ends it in this format")
+        raise Unsupported(f"a text that holds {end.text!r}, which ends it in this format")
     rule = "text" if content == ANY else f"{arguments.prefix}text{number}"
-    arguments.rules[rule] = sequence(Literal(opening), Spelled(allowed), Literal(end))
+    arguments.rules[rule] = sequence(opening, Spelled(allowed), end)
     return Reference(rule)
 
 
@@ -208,8 +213,8 @@ PYTHONIC_SHAPE = 'a call in Python, with keywords, such as name(key=1.5, other="
 PYTHONIC = CallFormat("pythonic", "", PYTHONIC_SHAPE, _spell_pythonic, _read_pythonic)
 
 
-# FunctionGemma: call:f{a:1,b:<escape>x<escape>}; only arguments that are strings, numbers, booleans
-# or null.
+# FunctionGemma: call:f{a:1,b:<escape>x<escape>}, in which <escape> is a control token; only
+# arguments that are strings, numbers, booleans or null.
 
 ESCAPE = "<escape>"
 
@@ -227,7 +232,7 @@ def _spell_gemma(function: FunctionSchema, arguments: Arguments) -> Node:
 def gemma_value(argument: Argument, arguments: Arguments, number: int) -> Node:
     """A string between marks, or a JSON scalar."""
     if argument.text is not None:
-        return raw_text(argument.text, ESCAPE, ESCAPE, arguments, number)
+        return raw_text(argument.text, Mark(ESCAPE), Mark(ESCAPE), arguments, number)
     options = argument.value.options if isinstance(argument.value, Choice) else (argument.value,)
     if any(isinstance(option, Reference) for option in options) or _holds_text(options):
         raise Unsupported(

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from cmm.compiler import CanonicalTable, TokenTable, compile_calls
 from cmm.compiler.artifact import arrays_of
+from cmm.compiler.utf8 import written_as
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
@@ -242,7 +243,7 @@ class Caller:
     def _read(self, prompt: str, answer: Sequence[TokenId]) -> FunctionCall:
         """The call that the tokens spell."""
         tokens = self.model.vocabulary.tokens
-        text = b"".join(tokens[token] for token in answer).decode("utf-8")
+        text = written_as(tokens[token] for token in answer).decode("utf-8")
         try:
             name, parameters = self._format.parse(text, self.functions)
         except RecursionError:

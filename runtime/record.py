@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cmm.compiler.utf8 import written_as
 from cmm.runtime.choose import StateId, TokenId
 from cmm.runtime.observe import Decision, Observer
 from cmm.runtime.partial import name_span
@@ -55,7 +56,7 @@ class Recorder(Observer):
         steps = list(self._steps(row, answer))
         self.calls.append({
             "prompt": row.prompt, "call": str(call), "function": call.name, "steps": steps,
-            "sure": sureness(row.decisions, [self.tokens[token] for token in answer]),
+            "sure": sureness(row.decisions, [written_as([self.tokens[token]]) for token in answer]),
         })  # fmt: skip
 
     def _steps(self, row: Row, answer: Sequence[TokenId]) -> Iterator[dict[str, Any]]:
@@ -73,9 +74,9 @@ class Recorder(Observer):
             yield step
 
     def _text(self, token: TokenId) -> str:
-        """A token to read; control tokens and rows that are no token by their number."""
-        text = self.tokens[token] if token < len(self.tokens) else b""
-        return text.decode("utf-8", "backslashreplace") or f"<control token {token}>"
+        """A token to read; rows that are no token by their number."""
+        text = written_as([self.tokens[token]] if token < len(self.tokens) else ())
+        return text.decode("utf-8", "backslashreplace") or f"<no token: {token}>"
 
 
 def finite(number: float) -> float | None:

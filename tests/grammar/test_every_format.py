@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scale import tries
 
 from cmm.compiler import build_automaton
+from cmm.compiler.utf8 import control_token, written_as
 from cmm.grammar import Unsupported, parse_functions
 from cmm.grammar.formats import FORMATS
 
@@ -54,6 +55,7 @@ SPELLED = {
     "gemma": spelled_gemma,
 }  # fmt: skip
 WITHOUT_NESTING = {"gemma"}
+MARKS = {"gemma": ["<escape>"]}  # what is a control token where the model has one of that text
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
@@ -103,6 +105,12 @@ def test_a_spelled_call_is_accepted_and_read_back_equal(name):
         text = SPELLED[name]("do_it", arguments, texts)
         assert build_automaton(form.grammar(functions)).accepts(text)
         assert form.parse(text, functions) == ("do_it", arguments)
+        for mark in MARKS.get(name, ()):
+            automaton = build_automaton(form.grammar(functions), controls=[mark])
+            data = text.encode().replace(mark.encode(), control_token(mark))
+            assert automaton.accepts(data)
+            assert automaton.accepts(text) == (data == text.encode())
+            assert written_as([data]).decode() == text
 
     holds()
 

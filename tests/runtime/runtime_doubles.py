@@ -21,14 +21,14 @@ TEMPLATE = (
 )
 
 
-def tiny_tokenizer() -> Tokenizer:
-    """All 256 bytes, a few merges, four control tokens."""
+def tiny_tokenizer(*more: str) -> Tokenizer:
+    """All 256 bytes, a few merges, four control tokens and perhaps more."""
     words = sorted(ByteLevel.alphabet()) + [left + right for left, right in MERGES]
     tokenizer = Tokenizer(BPE({word: i for i, word in enumerate(words)}, MERGES))
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     tokenizer.decoder = ByteLevelDecoder()
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text in CONTROLS[:2]])
-    tokenizer.add_tokens([AddedToken(text, special=False) for text in CONTROLS[2:]])
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in (*CONTROLS[2:], *more)])
     return tokenizer
 
 

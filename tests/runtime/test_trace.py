@@ -74,7 +74,7 @@ def test_each_token_is_told_of() -> None:
             "allowed": 9,
             "margin": None,
             "state": 0,
-            "free": "<control token 5>",
+            "free": "<no token: 5>",
             "changed": True,
         },
     ]
