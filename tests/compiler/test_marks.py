@@ -104,31 +104,52 @@ SPACED = parse_functions([{"name": "f", "parameters": {
 }}])  # fmt: skip
 
 
+WORDS = [b"ca", b"ll", b"call", b":f", b"{a", b"ab", b"bb", b"  ", b" b", b",n", b",e"]
+MERGED = [*PLAIN[:256], *WORDS]
+MERGES = merges_of_ranks(MERGED, Pretokenizer((PAT_STR,)))
+MARK = len(MERGED)
+CANONICAL = CanonicalTable(
+    build_table(call_grammar(SPACED, GEMMA), make_vocabulary([*MERGED, ESCAPE], MERGES))
+)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_both_sides_of_a_control_token_are_spelled_apart(seed):
     """`  ` is one token at the end of a text, and two before a letter; `,n` is one behind a mark."""
-    words = [b"ca", b"ll", b"call", b":f", b"{a", b"ab", b"bb", b"  ", b" b", b",n", b",e"]
-    plain = [b"" if token == CONTROL else token for token in TOKENS[:256]] + words
-    merges, mark = merges_of_ranks(plain, Pretokenizer((PAT_STR,))), len(plain)
-    table = CanonicalTable(
-        build_table(call_grammar(SPACED, GEMMA), make_vocabulary([*plain, ESCAPE], merges))
-    )
-    dice, state, written = random.Random(seed), table.start, []
-    while not table.is_final(state):
-        row, after = table.allowed(state).tolist(), table.distances_after(state).tolist()
-        kept = [(near, t) for near, t in zip(after, row, strict=True) if table.keeps(state, t)]
+    dice, state, written = random.Random(seed), CANONICAL.start, []
+    while not CANONICAL.is_final(state):
+        row, after = CANONICAL.allowed(state).tolist(), CANONICAL.distances_after(state).tolist()
+        kept = [(near, t) for near, t in zip(after, row, strict=True) if CANONICAL.keeps(state, t)]
         _, token = min(kept) if len(written) > 20 else dice.choice(kept)
         written.append(token)
-        state = table.next(state, token)
+        state = CANONICAL.next(state, token)
     expected, part = [], b""
-    for token in [*written, mark]:
-        if token == mark:
-            expected += [*merges.encode(part.decode()), mark]
+    for token in [*written, MARK]:
+        if token == MARK:
+            expected += [*MERGES.encode(part.decode()), MARK]
             part = b""
         else:
-            part += plain[token]
-    assert [*written, mark] == expected
-    assert written.count(mark) == 4
+            part += MERGED[token]
+    assert [*written, MARK] == expected
+    assert written.count(MARK) == 4
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ([], {b"ab", b"b"}),  # `a` would be `ab` with what must follow, and then the mark
+        ([b"ab"], {b"b"}),
+        ([b"ab", b"b"], {ESCAPE}),
+        ([b"b"], {b"  "}),
+    ],
+)
+def test_a_text_may_end_at_a_control_token(written, kept):
+    state = CANONICAL.start
+    before = [b"call", b":f", b"{a", b":", ESCAPE, ESCAPE, b",e", b":", ESCAPE]
+    tokens = [*MERGED, ESCAPE]
+    for token in [*before, *written]:
+        state = CANONICAL.next(state, tokens.index(token))
+    assert {tokens[t] for t in CANONICAL.allowed(state)} == kept
 
 
 def test_added_tokens_are_control_tokens_and_no_text_has_their_bytes():
