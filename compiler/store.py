@@ -32,8 +32,9 @@ from cmm.compiler.vocabulary import (
     read_tokens,
     tokenizer_source,
 )
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
-from cmm.grammar.formats import HERMES, CallFormat
+from cmm.grammar.formats import HERMES
 from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, digest

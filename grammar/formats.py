@@ -1,20 +1,29 @@
-"""Call formats: how a call is written by the model, and read back.
+"""The call formats: how a call is written by the model, and read back.
 
-A format is a value: what stands before the call, how a call is spelled, how it is read. To add one,
-write its two functions, list it in FORMATS, and give it a row in tests/grammar/test_formats.py.
+To add one, write its two functions, list it in FORMATS, and give it a row in
+tests/grammar/test_every_format.py.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from cmm.grammar.arguments import Argument, Arguments, texts_of
-from cmm.grammar.content import ANY, Content
-from cmm.grammar.errors import CmmError, Unsupported
+from cmm.grammar.arguments import Argument, Arguments
+from cmm.grammar.call_format import (
+    CallFormat,
+    TextsOf,
+    Written,
+    from_json,
+    plain,
+    raw_text,
+    read_members,
+    read_value,
+    without_begun,
+)
+from cmm.grammar.errors import Unsupported
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.nodes import (
     Choice,
@@ -24,63 +33,11 @@ from cmm.grammar.nodes import (
     Mark,
     Node,
     Reference,
-    Spelled,
     Text,
     choice,
     quoted,
     sequence,
 )
-from cmm.grammar.pattern import pattern_content
-from cmm.grammar.typed import as_float, typed_value
-
-Call = tuple[str, dict[str, Any]]
-PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
-
-
-@dataclass(frozen=True)
-class CallFormat:
-    """One way of writing a call: its node for a function, and its parser.
-
-    `prompt_suffix` is what stands before the call and belongs to the prompt, control tokens
-    included; `shape` says to a model that does not know the format what a call looks like.
-    `spell` writes one call of a function; `read` takes a written call apart.
-    """
-
-    name: str
-    prompt_suffix: str
-    shape: str
-    spell: Callable[[FunctionSchema, Arguments], Node]
-    read: Callable[[str, Mapping[str, FunctionSchema]], Call]
-
-    def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
-        """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
-        calls: list[Node] = []
-        rules: dict[str, Node] = {}
-        for i, function in enumerate(functions):
-            arguments = Arguments(function, f"f{i}_", any_order)
-            try:
-                calls.append(self.spell(function, arguments))
-            except CmmError as error:
-                raise error.moved(function.place_of) from None
-            rules |= arguments.rules
-        return Grammar(choice(calls), rules)
-
-    def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
-        """Name and typed arguments of a written call.
-
-        >>> f = FunctionSchema(name="f", parameters={"properties": {"a": {"type": "number"}}})
-        >>> HERMES.parse('{"name": "f", "arguments": {"a": 2}}', [f])
-        ('f', {'a': 2.0})
-        """
-        by_name = {function.name: function for function in functions}
-        name, arguments = self.read(text, by_name)
-        return name, typed_value(arguments, by_name[name].parameters)
-
-
-def from_json(text: str) -> Any:
-    """A JSON value, numbers finite."""
-    return json.loads(text, parse_float=as_float)
-
 
 # JSON in two spellings. Qwen2.5, Qwen3, Hermes: {"name": "f", "arguments": {"a": 1}}, in
 # <tool_call> tags; Llama 3: {"name": "f", "parameters": {"a": 1}}, bare.
@@ -94,9 +51,15 @@ def _json_format(name: str, prompt_suffix: str, key: str) -> CallFormat:
             Literal("}"),
         )  # fmt: skip
 
-    def read(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-        call = from_json(text)
-        return call["name"], call[key]
+    def read(text: str, texts: TextsOf) -> Written:
+        found = re.match(r'\{"name": "((?:[^"\\]|\\.)*)', text)
+        if found is None:
+            return Written("", range(0))
+        place, name = range(*found.span(1)), found[1]
+        opening, rest = f'", "{key}": {{', text[place.stop :]
+        if not rest.startswith(opening):
+            return Written(name, place)
+        return Written(from_json(f'"{name}"'), place, *read_members(rest.removeprefix(opening)))
 
     shape = f'a JSON object {{"name": <function name>, "{key}": <object of arguments>}}'
     return CallFormat(name, prompt_suffix, shape, spell, read)
@@ -127,41 +90,22 @@ def _spell_xml(function: FunctionSchema, arguments: Arguments) -> Node:
     return sequence(name, arguments.ordered(units), Literal("</function>"))
 
 
-def raw_text(
-    content: Content, opening: Node, end: Literal | Mark, arguments: Arguments, number: int
-) -> Node:
-    """The texts of a content as they are; none holds what ends it, and there is one at least.
-
-    They are a rule, entered by its first character and left by its last, as all strings are.
-    """
-    points = "".join(f"\\u{ord(char):04x}" for char in end.text)
-    allowed = content - pattern_content(points)
-    if allowed.is_empty:
-        raise Unsupported(f"a text that holds {end.text!r}, which ends it in this format")
-    rule = "text" if content == ANY else f"{arguments.prefix}text{number}"
-    arguments.rules[rule] = sequence(opening, Spelled(allowed), end)
-    return Reference(rule)
-
-
-def plain(name: str, function: FunctionSchema) -> str:
-    """A name that is written as it is."""
-    if not PLAIN_NAME.fullmatch(name):
-        raise Unsupported(
-            f"the name {json.dumps(name)} cannot be written in this format (function "
-            f"{json.dumps(function.name)})",
-            advice="use a JSON format (--format hermes)",
-        )
-    return name
-
-
-def _read_xml(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.removeprefix("<function=").partition(">\n")
-    arguments, texts = {}, texts_of(functions[name])
+def _read_xml(text: str, texts: TextsOf) -> Written:
+    found = re.match(r"<function=([^>\n]*)(>\n)?", text)
+    if found is None:
+        return Written("", range(0))
+    name, place, rest = found[1], range(*found.span(1)), text[found.end() :]
+    arguments: dict[str, Any] = {}
     while rest.startswith("<parameter="):
-        key, _, rest = rest.removeprefix("<parameter=").partition(">\n")
-        value, _, rest = rest.partition(f"{PARAMETER_END}\n")
-        arguments[key] = value if key in texts else from_json(value)
-    return name, arguments
+        key, begun, value = rest.removeprefix("<parameter=").partition(">\n")
+        value, ended, rest = value.partition(f"{PARAMETER_END}\n")
+        is_text = key in texts(name)
+        if not ended:
+            value = without_begun(value, f"{PARAMETER_END}\n")
+            cut = f"{key}=" + '"' * is_text + value if begun else key.rstrip(">")
+            return Written(name, place, arguments, cut)
+        arguments[key] = value if is_text else from_json(value)
+    return Written(name, place, arguments if found[2] else None, closed=rest == "</function>")
 
 
 XML_SHAPE = (
@@ -196,17 +140,19 @@ def python_value(node: Node) -> Node:
             return node
 
 
-def _read_pythonic(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.partition("(")
+def _read_pythonic(text: str, texts: TextsOf) -> Written:
+    name, opened, rest = text.partition("(")
+    place = range(len(name))
     arguments: dict[str, Any] = {}
     named = {word: json.loads(literal) for literal, word in PYTHON.items()}
-    decoder = json.JSONDecoder(parse_float=as_float)
-    while rest != ")":
-        key, _, rest = rest.removeprefix(", ").partition("=")
-        word = re.match("True|False|None", rest)
-        arguments[key], end = (named[word[0]], word.end()) if word else decoder.raw_decode(rest)
-        rest = rest[end:]
-    return name, arguments
+    while rest and rest != ")":
+        key, begun, value = rest.lstrip(", ").partition("=")
+        word = re.match(r"(True|False|None)[,)]", value)
+        found, end = (named[word[1]], word.end(1)) if word else read_value(value)
+        if end is None:
+            return Written(name, place, arguments, key + begun + value)
+        arguments[key], rest = found, value[end:]
+    return Written(name, place, arguments if opened else None, closed=rest == ")")
 
 
 PYTHONIC_SHAPE = 'a call in Python, with keywords, such as name(key=1.5, other="text")'
@@ -248,18 +194,23 @@ def _holds_text(options: Sequence[Node]) -> bool:
                for o in options)  # fmt: skip
 
 
-def _read_gemma(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.removeprefix("call:").partition("{")
+def _read_gemma(text: str, texts: TextsOf) -> Written:
+    found = re.match(r"call:([^{]*)(\{)?", text)
+    if found is None:
+        return Written("", range(0))
+    name, place, rest = found[1], range(*found.span(1)), text[found.end() :]
     arguments: dict[str, Any] = {}
-    while rest != "}":
-        key, _, rest = rest.removeprefix(",").partition(":")
-        if rest.startswith(ESCAPE):
-            arguments[key], _, rest = rest.removeprefix(ESCAPE).partition(ESCAPE)
-        else:
-            value = re.match(r"[^,}]*", rest)
-            assert value is not None  # the pattern matches nothing as well
-            arguments[key], rest = from_json(value[0]), rest[value.end() :]
-    return name, arguments
+    while rest and rest != "}":
+        key, begun, value = rest.removeprefix(",").partition(":")
+        is_text = value.startswith(ESCAPE)
+        value = value.removeprefix(ESCAPE)
+        ends = [value.find(end) for end in ((ESCAPE,) if is_text else (",", "}")) if end in value]
+        if not ends:
+            shown = '"' * is_text + without_begun(value, ESCAPE)
+            return Written(name, place, arguments, f"{key}={shown}" if begun else key)
+        arguments[key] = value[: min(ends)] if is_text else from_json(value[: min(ends)])
+        rest = value[min(ends) :].removeprefix(ESCAPE)
+    return Written(name, place, arguments if found[2] else None, closed=rest == "}")
 
 
 GEMMA_SHAPE = "call:NAME{key:1.5,other:<escape>text<escape>}"

@@ -19,9 +19,10 @@ from cmm.compiler import match as match_text
 from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.store import about_calls
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.files import read_json
-from cmm.grammar.formats import FORMATS, HERMES, CallFormat
+from cmm.grammar.formats import FORMATS, HERMES
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar

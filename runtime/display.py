@@ -52,11 +52,9 @@ def progress(
     elif not is_live():
         yield lambda line: print(printable(line), file=sys.stderr, flush=True)
     else:
-        from rich.console import Console
+        from cmm.runtime.live import Screen, live_calls
 
-        from cmm.runtime.live import live_calls
-
-        with live_calls(Console(stderr=True), total, done, what) as calls:
+        with live_calls(Screen(stderr=True), total, done, what) as calls:
             if caller is not None:
                 caller.watch(calls)
             yield calls.finished

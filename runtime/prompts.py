@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError
-from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.runtime.plain_text import PlainEncoder, unused_mark
 from cmm.runtime.prompt_config import Example, PromptConfig
