@@ -12,6 +12,7 @@ import torch
 from safetensors import SafetensorError
 
 from cmm.compiler import Vocabulary, load_vocabulary
+from cmm.compiler.utf8 import CONTROL
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
@@ -20,7 +21,7 @@ from cmm.runtime.plain_text import PlainEncoder, read_tokenizer
 from cmm.runtime.prefix import model_digest
 from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
-from cmm.runtime.template import load_template
+from cmm.runtime.template import load_template, template_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +77,21 @@ def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | No
         text = f"its files lack {text}" if isinstance(error, KeyError) else text
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
-    check_width(network, vocabulary, place.name)
+    check_width(network, vocabulary, place.name, template_text(template))
     encoder = PlainEncoder(read_tokenizer(place.folder / "tokenizer.json"), take=True)
     digest = model_digest(place.folder)
     return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 
 
-def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
-    """Refuse a tokenizer with more tokens than the network has rows; padded rows may be more."""
+def check_width(network: Any, vocabulary: Vocabulary, name: str, template: str) -> None:
+    """Refuse a tokenizer with more tokens than the network has rows; padded rows may be more.
+
+    Only control tokens that the template does not name may be beyond: Gemma's text models have no
+    row for the token of images that their tokenizer knows.
+    """
     rows = network.get_output_embeddings().weight.shape[0]
-    if vocabulary.size > rows:
+    beyond = (vocabulary.tokens[i] for i in range(rows, vocabulary.size))
+    if any(not t.startswith(CONTROL) or t[1:].decode() in template for t in beyond):
         raise CmmError(
             f'the model "{name}" has {rows} rows of logits for {vocabulary.size} tokens: '
             "this tokenizer belongs to another model"
