@@ -35,7 +35,7 @@ from cmm.compiler.vocabulary import (
 from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.formats import HERMES
-from cmm.grammar.functions import FunctionSchema, parse_functions
+from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, digest
 
@@ -113,12 +113,19 @@ def compile_calls(
 ) -> Compiled:
     """The table of all valid calls; its file holds the functions, so that it can be run alone."""
     grammar = form.grammar(functions, any_order=any_order)
-    return compile_grammar(grammar, vocabulary, budget, about_calls(functions, form))
+    about = about_calls(functions, form, any_order=any_order)
+    return compile_grammar(grammar, vocabulary, budget, about)
 
 
-def about_calls(functions: Sequence[FunctionSchema], form: CallFormat) -> dict[str, Any]:
+def about_calls(
+    functions: Sequence[FunctionSchema], form: CallFormat, *, any_order: bool = False
+) -> dict[str, Any]:
     """What the file of a table of calls holds besides: all that is needed to run it."""
-    return {"call_format": form.name, "functions": [function.tool() for function in functions]}
+    return {
+        "call_format": form.name,
+        "order": "any" if any_order else "declared",
+        "functions": [function.tool() for function in functions],
+    }
 
 
 def compile_schema(
@@ -139,13 +146,13 @@ def compile_schema(
         raise over_budget(schema, budget, error) from None
 
 
-def functions_of(path: Path) -> tuple[FunctionSchema, ...]:
-    """The functions that a table's file was made of; InvalidInput where it holds none."""
+def about_file(path: Path) -> dict[str, Any]:
+    """What the file of a table of calls says of itself; InvalidInput where it is of no calls."""
     with named_table(path):
-        tools = read_header(path).get("about", {}).get("functions")
-    if not tools:
+        about: dict[str, Any] = read_header(path).get("about", {})
+    if not about.get("functions"):
         raise InvalidInput("was not made of functions", file=str(path), advice="name one that was")
-    return parse_functions(tools)
+    return about
 
 
 def known_vocabulary(header: Mapping[str, Any]) -> Vocabulary:

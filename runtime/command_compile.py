@@ -1,4 +1,4 @@
-"""`cmm compile` and `cmm match`: the automaton itself, without torch."""
+"""`cmm compile`: the automaton itself, without torch."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from cmm.compiler import (
     load_vocabulary,
     show_automaton,
 )
-from cmm.compiler import match as match_text
 from cmm.compiler.budget import over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.store import about_calls
 from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
 from cmm.grammar.files import read_json
-from cmm.grammar.formats import FORMATS, HERMES
+from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
-from cmm.runtime.command_run import FUNCTIONS, positive, shipped
-from cmm.runtime.display import printable, progress, tell
+from cmm.runtime.command_run import FUNCTIONS, add_order, positive, shipped
+from cmm.runtime.display import progress, tell
 from cmm.runtime.files import check_output
 from cmm.runtime.resolve import find_model
 
@@ -45,10 +44,11 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
     parser.add_argument("--output", type=Path, metavar="F", help="write the table to this file too")
     parser.add_argument(
-        "--max_states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
+        "--max-states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
         help="refuse what needs more states than this",
     )  # fmt: skip
     parser.add_argument("--format", choices=FORMATS, default="hermes", help="of the calls")
+    add_order(parser)
     parser.add_argument("--show", choices=["grammar", "regex", "automaton"], help="print it")
 
 
@@ -66,7 +66,7 @@ def compile_table(options: argparse.Namespace) -> int:
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
     source = read_source(options.functions, options.schema)
-    grammar = source.grammar(FORMATS[options.format])
+    grammar = source.grammar(FORMATS[options.format], any_order=options.order == "any")
     if options.show:
         print(shown(grammar, options.show))
         return 0
@@ -95,7 +95,7 @@ def compile_folder(options: argparse.Namespace) -> int:
         for path in paths:
             try:
                 source = read_source(path)
-                grammar = source.grammar(FORMATS[options.format])
+                grammar = source.grammar(FORMATS[options.format], any_order=options.order == "any")
                 compiled = compile_source(source, grammar, vocabulary, options)
             except CmmError as error:
                 refused += 1
@@ -115,12 +115,12 @@ class Source:
     functions: tuple[FunctionSchema, ...] | None
     schema: Any = None
 
-    def grammar(self, form: CallFormat) -> Grammar:
+    def grammar(self, form: CallFormat, *, any_order: bool = False) -> Grammar:
         """The grammar of the calls, or of the values of the schema."""
         try:
             if self.functions is None:
-                return schema_grammar(self.schema)
-            return form.grammar(self.functions)
+                return schema_grammar(self.schema, any_order=any_order)
+            return form.grammar(self.functions, any_order=any_order)
         except CmmError as error:
             raise error.located(file=str(self.path)) from None
 
@@ -151,7 +151,11 @@ def compile_source(
 ) -> Compiled:
     """The table of a source; its errors name the file, and the part that is over the budget."""
     form = FORMATS[options.format]
-    about = {} if source.functions is None else about_calls(source.functions, form)
+    about = (
+        {}
+        if source.functions is None
+        else about_calls(source.functions, form, any_order=options.order == "any")
+    )
     try:
         return compile_grammar(grammar, vocabulary, options.max_states, about)
     except StateBudgetExceeded as error:
@@ -182,44 +186,3 @@ def described(compiled: Compiled, model: str, path: Path | None, size: int) -> s
             f"file         {path or 'none could be written'}",
         ]
     )
-
-
-def add_match(parser: argparse.ArgumentParser) -> None:
-    """The options of `cmm match`."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="functions, then calls")
-    parser.add_argument("--schema", type=Path, metavar="F", help="one JSON Schema instead")
-
-
-def match(options: argparse.Namespace) -> int:
-    """Say of each call whether the automaton accepts it, or where it stops.
-
-    A file holds one call as the model writes it, {"name": …, "arguments": {…}}, in exactly that
-    spelling. With --schema the files are values.
-
-    examples:
-      cmm match functions.json call.json
-      cmm match --schema schema.json value.json
-    """
-    functions, *calls = [None, *options.files] if options.schema else options.files
-    if not calls:
-        raise InvalidInput("which call? name a file after the functions")
-    automaton = build_automaton(read_source(functions, options.schema).grammar(HERMES))
-    refused = 0
-    for path in calls:
-        text = read_bytes(path).strip(b" \t\r\n")
-        result = match_text(automaton, text)
-        print(f"{path}: {printable(result.explain(text))}")
-        refused += not result.accepted
-    return 1 if refused else 0
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes, or an error that names it."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidInput("there is no such file", file=str(path)) from None
-    except IsADirectoryError:
-        raise InvalidInput("is a folder", file=str(path)) from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None

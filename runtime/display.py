@@ -34,6 +34,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "call"), counted(2, "pass")
+    ('1 call', '2 passes')
+    """
+    plural = what + ("es" if what.endswith("s") else "s")
+    return f"{count} {what if count == 1 else plural}"
+
+
 @contextmanager
 def progress(
     total: int | None,

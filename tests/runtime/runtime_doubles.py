@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
@@ -89,6 +91,15 @@ def tiny_network(seed: int, rows: int, kind: str = "Qwen3") -> Any:
     config, network, more = FAMILIES[kind]
     made = getattr(transformers, config)(vocab_size=rows, **{**SIZES, **more})
     return getattr(transformers, network)(made).to(torch.float32).eval()
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other make tiny networks slow on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 class Template:

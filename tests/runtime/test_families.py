@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from runtime_doubles import FAMILIES, tiny_network, tiny_tokenizer
+from runtime_doubles import FAMILIES, one_thread, tiny_network, tiny_tokenizer  # noqa: F401
 
 from cmm.compiler import compile_functions, load_vocabulary
 from cmm.compiler.utf8 import control_token
@@ -25,6 +25,7 @@ from cmm.runtime.prefix import PrefixFile
 from cmm.runtime.prompt_config import config_for
 from cmm.runtime.slow import decode_slowly
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 VOCABULARY = load_vocabulary(tiny_tokenizer())
 ROWS = VOCABULARY.size + 7
 Ids = tuple[int, ...]
@@ -106,15 +107,6 @@ class HalfRight:
     def learn(self, draft: Any, right: int) -> None: ...
 
     def remember(self, answer: list[int]) -> None: ...
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make tiny networks slow on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
