@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cmm.compiler.automaton import build_automaton
@@ -14,9 +14,11 @@ from cmm.grammar.errors import (
     Unsupported,
     pointer,
 )
+from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.type_words import LIST_KEYWORDS, MAPPING_KEYWORDS, SCHEMA_KEYWORDS
 
+ADVICE = "simplify this part, or cmm compile --max-states"
 TRIED = 2_000  # states with which parts are tried one by one: enough to tell, and quickly
 
 
@@ -29,7 +31,7 @@ def over_budget(
 
     >>> word = {"type": "string", "pattern": "^(a|b)*a(a|b){11}$"}
     >>> print(over_budget({"properties": {"n": {"type": "null"}, "w": word}}, 3000))
-    /properties/w: needs more than 3000 states (simplify this part, or raise --max-states)
+    /properties/w: needs more than 3000 states (simplify this part, or cmm compile --max-states)
     """
     place, part = "", schema
     while (costly := _costliest(part, schema)) is not None:
@@ -39,8 +41,20 @@ def over_budget(
     return Unsupported(
         error.problem if error and rows else f"needs more than {budget} states",
         place=place or None,
-        advice=error.advice if error and rows else "simplify this part, or raise --max-states",
+        advice=error.advice if error and rows else ADVICE,
     )
+
+
+def calls_over_budget(
+    functions: Sequence[FunctionSchema], budget: int, error: CmmError
+) -> CmmError:
+    """The same for calls: the first function that is too much by itself, if one is."""
+    for function in functions:
+        try:
+            build_automaton(schema_grammar(function.parameters), budget)
+        except StateBudgetExceeded:
+            return function.located(over_budget(function.parameters, budget, error))
+    return error
 
 
 def _costliest(part: Any, whole: Any) -> tuple[str, Any] | None:

@@ -24,9 +24,11 @@ Called = tuple[FrameId, Bounds]
 INSIDE, GAIN, ENTERED = 1, 2, 4
 Edge = tuple[int, int, int, int]  # (first byte, last byte, target, flags)
 
-# How many of the NFA's states all states together may stand for: thousands of optional keys are in
-# thousands of states each, and memory would run out long before the states do.
-ITEMS_PER_STATE = 20
+# What a state may cost on average, in states of the NFA that it stands for and in edges, which take
+# as long as four of those: thousands of optional keys are in thousands of states each, a count of
+# strings with a long pattern has ten edges for each. Memory and patience end before the states do.
+COST_PER_STATE = 16
+EDGE_COST = 4
 DEFAULT_STATE_BUDGET = 200_000  # a thousand functions need about half of it, and a few seconds
 
 
@@ -74,14 +76,14 @@ class _Construction:
         self.numbers: dict[tuple[FrameId, frozenset[Item]], int] = {}
         self.items: list[frozenset[Item]] = [frozenset()] * text.done
         self.closures: dict[Item, tuple[Item, ...]] = {}
-        self.size = 0  # items of all states
+        self.cost = 0  # of all states
 
     def run(self) -> Dfa:
         done = self.dfa.done
         while self.start_frames() or done < len(self.items):
-            if done > self.budget or self.size > self.budget * ITEMS_PER_STATE:
+            if done > self.budget or self.cost > self.budget * COST_PER_STATE:
                 raise StateBudgetExceeded(
-                    f"needs more than {self.budget} states", advice="raise --max-states"
+                    f"needs more than {self.budget} states", advice="cmm compile --max-states"
                 )
             self.expand(done)
             done += 1
@@ -100,7 +102,7 @@ class _Construction:
         key = frame, closed
         if key not in self.numbers:
             self.numbers[key] = len(self.items)
-            self.size += len(closed)
+            self.cost += len(closed)
             self.items.append(closed)
             self.dfa.edges.append([])
             self.dfa.calls.append([])
@@ -150,6 +152,7 @@ class _Construction:
             (low, high, *self.target(frame, targets, gain))
             for low, high, targets, gain in _split(moves, frame in self.nfa.distinct)
         ]
+        self.cost += EDGE_COST * len(self.dfa.edges[number])
 
     def single_move(self, items: frozenset[Item]) -> Step | None:
         """The one move of a state within a literal: most states are that."""

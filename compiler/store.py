@@ -20,7 +20,7 @@ from cmm.compiler.artifact import (
     read_header,
     write_arrays,
 )
-from cmm.compiler.budget import over_budget
+from cmm.compiler.budget import calls_over_budget, over_budget
 from cmm.compiler.cache import cache_dir, make_room, touch
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.packing import pack_table, pack_vocabulary, unpack_table, unpack_vocabulary
@@ -114,7 +114,10 @@ def compile_calls(
     """The table of all valid calls; its file holds the functions, so that it can be run alone."""
     grammar = form.grammar(functions, any_order=any_order)
     about = about_calls(functions, form, any_order=any_order)
-    return compile_grammar(grammar, vocabulary, budget, about)
+    try:
+        return compile_grammar(grammar, vocabulary, budget, about)
+    except StateBudgetExceeded as error:
+        raise calls_over_budget(functions, budget, error) from None
 
 
 def about_calls(

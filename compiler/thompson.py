@@ -230,8 +230,9 @@ class _Builder:
             self.nfa.empty[loop].append(self.entry(node.body, loop))
             after = loop
         else:
+            end = after  # the way to it is the same from each: an empty move for it is enough
             for _ in range(node.most - node.least):
-                after = self.nfa.fork([after, self.entry(node.body, after)])
+                after = self.nfa.fork([end, self.entry(node.body, after)])
         for _ in range(node.least):
             after = self.entry(node.body, after)
         return after

@@ -69,7 +69,7 @@ class CallFormat:
             try:
                 calls.append(self.spell(function, arguments))
             except CmmError as error:
-                raise error.moved(function.place_of) from None
+                raise function.located(error) from None
             rules |= arguments.rules
         return Grammar(choice(calls), rules)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 
 from cmm.grammar.characters import CHARACTERS
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.machine import EMPTY, MOST_STATES, Machine, Move, Moves
 from cmm.grammar.measures import count_texts, longest_texts, shortest_texts, without_gaps
 from cmm.grammar.products import product, word_machine
+
+KEPT = 1024  # intersections: those of the cases of one schema are asked for again and again
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,7 @@ class Content:
     def __and__(self, other: Content) -> Content:
         if self == other or other == ANY:
             return self
-        return (
-            other
-            if self == ANY
-            else Content(*product(self.machine, other.machine, lambda a, b: a and b))
-        )
+        return other if self == ANY else _common(self, other)
 
     def __or__(self, other: Content) -> Content:
         return Content(*product(self.machine, other.machine, lambda a, b: a or b))
@@ -144,6 +142,11 @@ class Content:
             f"{state}{'!' if final else ' '} {_shown_row(row)}"
             for state, (row, final) in enumerate(zip(self.moves, self.final, strict=True))
         )
+
+
+@lru_cache(KEPT)
+def _common(one: Content, other: Content) -> Content:
+    return Content(*product(one.machine, other.machine, lambda a, b: a and b))
 
 
 ANY = Content((tuple((*span, 0) for span in CHARACTERS),), (True,))

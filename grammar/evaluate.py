@@ -10,7 +10,7 @@ from operator import or_
 from typing import Any
 
 from cmm.grammar.context import Context
-from cmm.grammar.errors import InvalidInput
+from cmm.grammar.errors import InvalidInput, Unsupported
 from cmm.grammar.expressions import All, Expression, Not, Raw, Some, Value, all_of
 from cmm.grammar.keywords import evaluate_schema
 from cmm.grammar.objects import Objects
@@ -19,6 +19,10 @@ from cmm.grammar.schema_document import SchemaDocument
 from cmm.grammar.values import ANYTHING, NOTHING, Values
 
 MANY_CASES = 8  # from so many on it is worth asking which of them are empty
+# What taking sets of values together may cost, in states of the contents of strings: the costliest
+# schemas that are of use need a third of it and three seconds; what needs more needs minutes.
+MOST_COST = 4_000_000
+COMBINATION_COST = 16  # of two sets without any string
 
 
 class EndlessReference(InvalidInput):
@@ -38,6 +42,7 @@ class Evaluator:
         self.known: dict[Expression, Values] = {}
         self.open: set[Expression] = set()  # being worked out: a cycle through them says nothing
         self.possible: dict[Expression, bool] = {}
+        self.cost = 0
 
     def values(self, expression: Expression) -> Values:
         """The set of values that an expression describes."""
@@ -67,7 +72,12 @@ class Evaluator:
                 return ~self.values(part)
 
     def _both(self, one: Values, other: Values) -> Values:
-        return self.pruned(one & other)
+        both = one & other
+        states = sum(len(strings.content.moves) for strings in both.strings)
+        self.cost += COMBINATION_COST + states
+        if self.cost > MOST_COST:
+            raise Unsupported("combines its parts in too many ways", advice="say it in fewer parts")
+        return self.pruned(both)
 
     def _schema(self, place: str) -> Values:
         schema = self.document.at(place)

@@ -76,16 +76,33 @@ def parse_json(data: bytes) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
-        message = error.msg[:1].lower() + error.msg[1:]
-        raise InvalidInput(
-            f"broken JSON: {message}", place=f"line {error.lineno} column {error.colno}"
-        ) from None
+        raise _broken(text, error) from None
     except RecursionError:
         raise InvalidInput("is nested too deeply to be read") from None
     except _NoJson:
         raise _first_fault(text) from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise InvalidInput(f"broken JSON: {error}") from None
+
+
+def _broken(text: str, error: json.JSONDecodeError) -> InvalidInput:
+    """Python's error in a form that all its versions share, and that says what people do most.
+
+    >>> str(_broken('[1,\\n]', json.JSONDecodeError("Expecting value", '[1,\\n]', 4)))
+    'line 1 column 3: broken JSON: a comma before the end (take it away)'
+    """
+    problem, place = error.msg[:1].lower() + error.msg[1:], error.pos
+    before = len(text[:place].rstrip())
+    if problem.startswith("illegal trailing comma") or (
+        text[before - 1 : before] == "," and text[place : place + 1] in ("]", "}")
+    ):
+        place = text.rfind(",", 0, place + 1)
+        error = json.JSONDecodeError("a comma before the end", text, place)
+        problem, advice = error.msg, "take it away"
+    else:
+        problem, advice = re.sub(" (starting )?at$", "", problem), None
+    where = f"line {error.lineno} column {error.colno}"
+    return InvalidInput(f"broken JSON: {problem}", place=where, advice=advice)
 
 
 class _NoJson(Exception):
@@ -129,6 +146,20 @@ def _first_fault(text: str) -> InvalidInput:
             return InvalidInput(problem, place=place, advice=advice)
         is_key = token in "{,"
     return InvalidInput("broken JSON")
+
+
+def depth(value: Any, most: int) -> int:
+    """How many levels of lists and objects a JSON value has; beyond `most` it is not looked into.
+
+    >>> depth({"a": [1, {}]}, 9), depth(3, 9), depth([[[[]]]], 2)
+    (3, 0, 3)
+    """
+    found, level = 0, [value]
+    while found <= most and (level := [each for each in level if isinstance(each, dict | list)]):
+        found += 1
+        level = [below for each in level
+                 for below in (each.values() if isinstance(each, dict) else each)]  # fmt: skip
+    return found
 
 
 def invalid_shape(error: ValidationError, *below: str | int) -> InvalidInput:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from cmm.grammar.errors import CmmError, InvalidInput, listed, pointer
-from cmm.grammar.files import invalid_shape, read_json
+from cmm.grammar.files import depth, invalid_shape, read_json
 from cmm.grammar.type_words import standard_types
 
 
@@ -30,6 +30,7 @@ class FunctionSchema(BaseModel):
     name: str = Field(min_length=1)
     description: str = ""
     parameters: dict[str, Any]
+    file: str | None = Field(default=None, exclude=True, repr=False)
     place: str = Field(default="", exclude=True, repr=False)  # of the parameters, in their file
     listed: bool = Field(default=False, exclude=True, repr=False)  # written without "properties"
 
@@ -42,11 +43,18 @@ class FunctionSchema(BaseModel):
         """
         return self.place + (pointer.removeprefix("/properties") if self.listed else pointer)
 
+    def located(self, error: CmmError) -> CmmError:
+        """An error in the parameters, as one in the file that they were read from."""
+        return error.moved(self.place_of).located(file=self.file)
+
     def tool(self) -> dict[str, Any]:
         """The function as chat templates expect it: an OpenAI tool."""
         return {"type": "function", "function": self.model_dump()}
 
 
+# Levels of a definition. Those in use have forty at most; at some hundreds the libraries that
+# render prompts give up, each at another number.
+DEEPEST = 128
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema")
 
 
@@ -78,9 +86,10 @@ def load_functions(path: str | Path) -> tuple[FunctionSchema, ...]:
     Raises InvalidInput with file and JSON pointer. Warns (UserWarning) of a definition given twice.
     """
     try:
-        return parse_functions(read_json(path))
+        functions = parse_functions(read_json(path))
     except CmmError as error:
         raise error.located(file=str(path)) from None
+    return tuple(function.model_copy(update={"file": str(path)}) for function in functions)
 
 
 def parse_functions(document: Any) -> tuple[FunctionSchema, ...]:
@@ -127,6 +136,8 @@ def _parse_entry(entry: Any, place: str) -> FunctionSchema:
         entry, place = entry["function"], place + "/function"
     if not isinstance(entry, dict):
         raise InvalidInput("a function is an object", place=place)
+    if depth(entry, DEEPEST) > DEEPEST:
+        raise InvalidInput(f"is nested more than {DEEPEST} levels deep", place=place)
     try:
         key = next((name for name in PARAMETER_KEYS if name in entry), "parameters")
         raw = _Entry.model_validate({**entry, "key": key})
@@ -143,7 +154,7 @@ def _parse_entry(entry: Any, place: str) -> FunctionSchema:
     try:
         standard = standard_types(parameters)
     except CmmError as error:
-        raise error.moved(function.place_of) from None
+        raise function.located(error) from None
     return function.model_copy(update={"parameters": standard})
 
 
@@ -200,14 +211,17 @@ def _listed_parameters(raw: _Entry, place: str) -> dict[str, Any]:
         named[name] = {key: value for key, value in schema.items() if key not in flags}
         if not left_out and (raw.required is None or name in raw.required):
             required.append(name)
-    return _closed_names(_object(named, raw.required or required), place)
+    at = "/required" if raw.required else "/parameters/required"
+    return _closed_names(_object(named, raw.required or required), place, at)
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-def _closed_names(schema: dict[str, Any], place: str) -> dict[str, Any]:
+def _closed_names(
+    schema: dict[str, Any], place: str, at: str = "/parameters/required"
+) -> dict[str, Any]:
     """The schema, once every required name is known to be a property."""
     if schema["type"] not in ("object", ["object"], "dict"):
         raise InvalidInput("the parameters must form an object", place=place + "/parameters/type")
@@ -218,6 +232,6 @@ def _closed_names(schema: dict[str, Any], place: str) -> dict[str, Any]:
         if unknown and not schema.get("additionalProperties") and "patternProperties" not in schema:
             raise InvalidInput(
                 f"required, but not among the parameters: {listed(map(str, unknown))}",
-                place=place + "/parameters/required",
+                place=place + at,
             )
     return schema

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 from cmm.grammar.arrays import Arrays, Contains
 from cmm.grammar.content import union
@@ -146,10 +147,15 @@ def exactly_one(at: Context, among: Values) -> Values:
     """
     branches = [at.evaluate(option) for option in at.listed("oneOf")]
     options = [at.pruned(among & branch) for branch in branches]
+    apart = {
+        (i, j) for (i, one), (j, other) in combinations(enumerate(options), 2)
+        if at.disjoint(one, other)
+    }  # fmt: skip
     found = NOTHING
     for i, option in enumerate(options):
         for j, other in enumerate(options):
-            if i != j and not at.disjoint(option, other):
+            sure = i == j or (min(i, j), max(i, j)) in apart
+            if not sure and not at.disjoint(option, other):
                 option = at.pruned(option & ~branches[j])
         found |= option
     return found

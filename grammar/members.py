@@ -28,7 +28,7 @@ from cmm.grammar.nodes import (
 from cmm.grammar.objects import Objects
 
 MOST_DEMANDS = 4  # every set of open demands is a case of its own
-MOST_CELLS = 20_000  # pairs of a named member and a count, each some states of the automaton
+MOST_CELLS = 20_000  # pairs of a member and a count, each some states of the automaton
 MOST_IN_ANY_ORDER = 6  # named members: each set of those that are left is a case of its own
 MOST_COUNTED = 256  # members that are counted one by one beside open demands
 
@@ -58,10 +58,8 @@ class Members:
         if (objects.least, objects.most) == (0, None) and not everything:
             return self.uncounted()
         cap = objects.least if objects.most is None else objects.most
-        if cap * len(self.named) > MOST_CELLS:
-            raise StateBudgetExceeded(
-                f"{len(self.named)} members, {cap} of them counted, need too many states"
-            )
+        if cap * (len(self.named) + 1) > MOST_CELLS:
+            raise StateBudgetExceeded(f"counting up to {cap} members needs too many states")
         sets = list(subsets(everything))
         after = {(count, left): self.tail(count, left) for count in range(cap + 1) for left in sets}
         for name, expression in reversed(self.named):

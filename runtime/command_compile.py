@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cmm.compiler import (
+    ByteAutomaton,
     Compiled,
     Vocabulary,
     build_automaton,
@@ -15,7 +16,7 @@ from cmm.compiler import (
     load_vocabulary,
     show_automaton,
 )
-from cmm.compiler.budget import over_budget
+from cmm.compiler.budget import calls_over_budget, over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.store import about_calls
 from cmm.grammar.call_format import CallFormat
@@ -65,11 +66,11 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
-    source = read_source(options.functions, options.schema)
-    grammar = source.grammar(FORMATS[options.format], any_order=options.order == "any")
+    source = read_source(options.functions, options.schema, options.order)
     if options.show:
-        print(shown(grammar, options.show))
+        print(shown(source, FORMATS[options.format], options.show))
         return 0
+    grammar = source.grammar(FORMATS[options.format])
     if options.output:
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
@@ -94,8 +95,8 @@ def compile_folder(options: argparse.Namespace) -> int:
     with progress(len(paths)) as show:
         for path in paths:
             try:
-                source = read_source(path)
-                grammar = source.grammar(FORMATS[options.format], any_order=options.order == "any")
+                source = read_source(path, order=options.order)
+                grammar = source.grammar(FORMATS[options.format])
                 compiled = compile_source(source, grammar, vocabulary, options)
             except CmmError as error:
                 refused += 1
@@ -114,36 +115,42 @@ class Source:
     path: Path
     functions: tuple[FunctionSchema, ...] | None
     schema: Any = None
+    any_order: bool = False  # of arguments
 
-    def grammar(self, form: CallFormat, *, any_order: bool = False) -> Grammar:
+    def grammar(self, form: CallFormat) -> Grammar:
         """The grammar of the calls, or of the values of the schema."""
         try:
             if self.functions is None:
-                return schema_grammar(self.schema, any_order=any_order)
-            return form.grammar(self.functions, any_order=any_order)
+                return schema_grammar(self.schema, any_order=self.any_order)
+            return form.grammar(self.functions, any_order=self.any_order)
         except CmmError as error:
             raise error.located(file=str(self.path)) from None
 
-    def costly_part(self, budget: int, error: CmmError) -> CmmError:
+    def automaton(self, form: CallFormat) -> ByteAutomaton:
+        """The byte automaton of that grammar."""
+        grammar = self.grammar(form)
+        try:
+            return build_automaton(grammar)
+        except CmmError as error:
+            raise error.located(file=str(self.path)) from None
+
+    def over_budget(self, budget: int, error: CmmError) -> CmmError:
         """The error with the part of the schema, or of a function's, that needs too much."""
         if self.functions is None:
             return over_budget(self.schema, budget, error)
-        for function in self.functions:
-            try:
-                build_automaton(schema_grammar(function.parameters), budget)
-            except StateBudgetExceeded:
-                return over_budget(function.parameters, budget).moved(function.place_of)
-        return error
+        return calls_over_budget(self.functions, budget, error)
 
 
-def read_source(functions: Path | None, schema: Path | None = None) -> Source:
+def read_source(
+    functions: Path | None, schema: Path | None = None, order: str | None = None
+) -> Source:
     """A function file, the shipped one if none is named, or a file of a schema."""
     if functions is not None and schema is not None:
         raise InvalidInput("name a function file or --schema, not both", file=str(functions))
     if schema is not None:
-        return Source(schema, None, read_json(schema))
+        return Source(schema, None, read_json(schema), order == "any")
     path = functions or shipped(FUNCTIONS)
-    return Source(path, load_functions(path))
+    return Source(path, load_functions(path), any_order=order == "any")
 
 
 def compile_source(
@@ -151,25 +158,24 @@ def compile_source(
 ) -> Compiled:
     """The table of a source; its errors name the file, and the part that is over the budget."""
     form = FORMATS[options.format]
-    about = (
-        {}
-        if source.functions is None
-        else about_calls(source.functions, form, any_order=options.order == "any")
-    )
+    about = {}
+    if source.functions is not None:
+        about = about_calls(source.functions, form, any_order=source.any_order)
     try:
         return compile_grammar(grammar, vocabulary, options.max_states, about)
     except StateBudgetExceeded as error:
-        costly = source.costly_part(options.max_states, error)
+        costly = source.over_budget(options.max_states, error)
         raise costly.located(file=str(source.path)) from None
     except CmmError as error:
         raise error.located(file=str(source.path)) from None
 
 
-def shown(grammar: Grammar, form: str) -> str:
-    """The grammar in one of the forms of --show."""
-    if form == "automaton":
-        return show_automaton(build_automaton(grammar))
-    return show_grammar(grammar) if form == "grammar" else show_regex(grammar)
+def shown(source: Source, form: CallFormat, how: str) -> str:
+    """What is to be compiled in one of the forms of --show."""
+    if how == "automaton":
+        return show_automaton(source.automaton(form))
+    grammar = source.grammar(form)
+    return show_grammar(grammar) if how == "grammar" else show_regex(grammar)
 
 
 def described(compiled: Compiled, model: str, path: Path | None, size: int) -> str:

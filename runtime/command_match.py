@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cmm.compiler import build_automaton
 from cmm.compiler import match as match_text
 from cmm.grammar.errors import InvalidInput
+from cmm.grammar.files import open_file, read_all
 from cmm.grammar.formats import HERMES
 from cmm.grammar.functions import FunctionSchema
 from cmm.runtime.command_compile import read_source
@@ -41,10 +41,11 @@ def match(options: argparse.Namespace) -> int:
     if not calls:
         raise InvalidInput("which call? name a file after the functions")
     source = read_source(functions, options.schema)
-    automaton = build_automaton(source.grammar(HERMES))
+    automaton = source.automaton(HERMES)
     refused = 0
     for path in calls:
-        text = read_bytes(path).strip(b" \t\r\n")
+        with open_file(path) as stream:
+            text = read_all(stream, str(path)).strip(b" \t\r\n")
         exact = match_text(automaton, text)
         written = [] if exact.accepted else list(as_the_model_writes(text, source.functions))
         for place, call in written:
@@ -91,15 +92,3 @@ def in_order(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[
     """
     first = {key: arguments[key] for key in declared if key in arguments}
     return {**first, **arguments}
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes, or an error that names it."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidInput("there is no such file", file=str(path)) from None
-    except IsADirectoryError:
-        raise InvalidInput("is a folder", file=str(path)) from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None

@@ -28,7 +28,7 @@ from cmm.compiler import (
 from cmm.grammar.errors import CmmError, Unsupported
 from cmm.grammar.files import read_json
 from cmm.grammar.formats import HERMES
-from cmm.grammar.functions import parse_functions
+from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.runtime.adversary import Adversary
 from cmm.runtime.choose import Table
 from cmm.runtime.command_check import is_function_file
@@ -89,6 +89,8 @@ def prove(options: argparse.Namespace) -> int:
     """
     validator_module()
     files = options.files or [shipped(FUNCTIONS)]
+    for path in files:  # what cannot be read is said before a model is sought
+        read_document(path)
     place = find_model(options.model, tokenizer_only=True)
     counts, began, code = Counts(), time.perf_counter(), 0
     refused = [path for path in files if is_refused(path, place.folder)]
@@ -179,17 +181,26 @@ def adversary_of(folder: Path, seed: int) -> Adversary:
     return Adversary(load_vocabulary(folder), seed)
 
 
+def read_document(path: Path) -> tuple[Any, Sequence[FunctionSchema] | None]:
+    """What stands in a file, and its functions; None where it is a schema."""
+    document = read_json(path)
+    try:
+        return document, parse_functions(document) if is_function_file(document) else None
+    except CmmError as error:
+        raise error.located(file=str(path)) from None
+
+
 @lru_cache(2)
 def table_and_judge(path: Path, folder: Path) -> tuple[TokenTable, Faults]:
     """The table of a function file or a schema, and what judges its texts."""
     gc.collect()  # a table's kept rows: hundreds of megabytes that refer to each other
-    document, vocabulary = read_json(path), load_vocabulary(folder)
+    vocabulary = load_vocabulary(folder)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of formats that neither enforces
-            if not is_function_file(document):
+            document, functions = read_document(path)
+            if functions is None:
                 return compile_schema(document, vocabulary), Judge(document).fault
-            functions = parse_functions(document)
             table = compile_functions(functions, vocabulary)
     except CmmError as error:
         raise error.located(file=str(path)) from None

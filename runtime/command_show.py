@@ -11,7 +11,7 @@ from pathlib import Path
 from cmm.compiler import build_automaton
 from cmm.compiler.drawing import Outline, as_html, as_svg
 from cmm.compiler.picture import FramePicture, as_text, picture
-from cmm.grammar.errors import InvalidInput
+from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.inlining import Rewriter
@@ -45,7 +45,10 @@ def show(options: argparse.Namespace) -> int:
             raise InvalidInput("is neither .html nor .svg", file=str(options.output))
         check_output(options.output)
     source = read_source(options.functions, options.schema)
-    frames = folded_picture(source.grammar(FORMATS[options.format]))
+    try:
+        frames = folded_picture(source.grammar(FORMATS[options.format]))
+    except CmmError as error:
+        raise error.located(file=str(source.path)) from None
     if options.output is None:
         print("\n".join(map(printable, as_text(frames).split("\n"))))
         return 0

@@ -28,10 +28,15 @@ def check_output(path: Path) -> None:
         raise CmmError(
             f"the folder cannot be made: {error.strerror}", file=str(path.parent)
         ) from None
-    if not os.access(path.parent, os.W_OK):
+    if not may_write(path.parent):
         raise CmmError("the folder cannot be written to", file=str(path.parent))
-    if path.exists() and not os.access(path, os.W_OK):
+    if path.exists() and not may_write(path):
         raise CmmError("is there already, and cannot be written to", file=str(path))
+
+
+def may_write(path: Path) -> bool:
+    """May this process write there, as the user it acts for?"""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_stream(path: Path) -> bool:

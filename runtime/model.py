@@ -23,6 +23,10 @@ from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
 from cmm.runtime.template import load_template, template_text
 
+# Rows are padded to a multiple of some power of two, and to leave room for further tokens: by 2 in
+# 1,000 in Qwen's models, by 23 in DeepSeek's; nobody pads by a tenth.
+LEAST_SHARE = 0.9
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -77,21 +81,22 @@ def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | No
         text = f"its files lack {text}" if isinstance(error, KeyError) else text
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
-    check_width(network, vocabulary, place.name, template_text(template))
     encoder = PlainEncoder(read_tokenizer(place.folder / "tokenizer.json"), take=True)
+    check_width(network, vocabulary, place.name, template_text(template))
     digest = model_digest(place.folder)
     return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 
 
 def check_width(network: Any, vocabulary: Vocabulary, name: str, template: str) -> None:
-    """Refuse a tokenizer with more tokens than the network has rows; padded rows may be more.
+    """Refuse a tokenizer that is another model's: with more tokens than rows, or with far fewer.
 
     Only control tokens that the template does not name may be beyond: Gemma's text models have no
     row for the token of images that their tokenizer knows.
     """
     rows = network.get_output_embeddings().weight.shape[0]
     beyond = (vocabulary.tokens[i] for i in range(rows, vocabulary.size))
-    if any(not t.startswith(CONTROL) or t[1:].decode() in template for t in beyond):
+    foreign = any(not t.startswith(CONTROL) or t[1:].decode() in template for t in beyond)
+    if foreign or vocabulary.size < LEAST_SHARE * rows:
         raise CmmError(
             f'the model "{name}" has {rows} rows of logits for {vocabulary.size} tokens: '
             "this tokenizer belongs to another model"

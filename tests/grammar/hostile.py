@@ -24,7 +24,7 @@ HOSTILE = {
     "many optional keys": ({"properties": {f"p{i}": {"type": "null"} for i in range(3_000)}},
                            "needs more than 9000 states"),
     "many keys counted": ({"properties": {f"p{i}": {"type": "null"} for i in range(300)},
-                           "type": "object", "minProperties": 200}, "need too many states"),
+                           "type": "object", "minProperties": 200}, "needs too many states"),
     "10,000 values": ({"enum": [f"value {i * 7919 % 10007}" for i in range(10_000)]}, None),
     "many branches told apart": ({"oneOf": [{"type": "object", "properties": {"k": {"const": i}},
                                   "required": ["k"]} for i in range(100)]}, None),
@@ -42,6 +42,16 @@ HOSTILE = {
     "counting costly items": ({"contains": {"type": "string", "pattern": "a(a|b){10}$"},
                                "minContains": 90, "maxContains": 99},
                               "needs more than 9000 states"),
+    "huge counts": ({"minProperties": 2_167_792}, "counting up to 2167792 members"),
+    "counted members": ({"minProperties": 50, "maxProperties": 2_000}, None),
+    "counted by the hundred": ({"contains": {"type": "string", "pattern": "a(a|b){10}$"},
+                                "minContains": 500, "maxContains": 1_000}, "needs more than"),
+    "many string keys": ({"properties": {f"p{i}": {"type": "string"} for i in range(3_000)}},
+                         "needs more than 9000 states"),
+    "50,000 values": ({"enum": [f"value {i * 7919 % 100_003}" for i in range(50_000)]}, None),
+    "parts in all ways": ({"allOf": [{"if": {"properties": {"k": {"pattern": f"^[ab]*a[ab]{{{i % 5}}}b{i}"}}},
+                                      "then": {"properties": {f"p{i}": {"pattern": f"{i}x"}}}}
+                                     for i in range(40)]}, "cases|too many ways|states"),
     "remainders": ({"type": "integer", "multipleOf": 999_983}, "multipleOf needs 999983 states"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from cmm.runtime.journal import Journal
 
 F = {"name": "f", "parameters": {"n": {"type": "string"}}}
 DEEP = 100_000
+DENIED = "closed.json: cannot be read: Permission denied"
 
 # name -> content; bytes as they are, else JSON
 FILES: dict[str, Any] = {
@@ -54,6 +56,46 @@ FILES: dict[str, Any] = {
     "nested.json": [["Hi"]],
     "keyless.json": [{"text": "Hi"}],
     "surrogate.json": b'["\\ud800"]',
+    "utf32.json": "[]".encode("utf-32"),
+    "utf16_bare.json": '[{"prompt": "é"}]'.encode("utf-16-le"),
+    "cut_utf8.json": b'["\xc3',
+    "overlong.json": b'["\xc0\xaf"]',
+    "trailing.json": b'[{"name": "f", "parameters": {}},\n]',
+    "double.json": b'[{"name": "f", "parameters": {},, "returns": {}}]',
+    "unquoted.json": b'[{name: "f"}]',
+    "colon.json": b'[\n  {"prompt" "Hi"}\n]',
+    "equals.json": b'[{"name" = "f"}]',
+    "closed.json": b'[{"name": "f"]}',
+    "more.json": b'[]]',
+    "hex.json": b'[0x10]',
+    "zero.json": b'[01]',
+    "plus.json": b'[+1]',
+    "point.json": b'[.5]',
+    "python.json": b'[{"name": "f", "parameters": None}]',
+    "newline.json": b'["a\nb"]',
+    "escape.json": rb'["\x41"]',
+    "short_escape.json": rb'["\u12"]',
+    "open.json": b'["Hi]',
+    "yaml.json": b'- name: f\n  parameters: {}\n',
+    "digits.json": b"[" + b"9" * 5000 + b"]",
+    "nothing.json": [{}],
+    "null_name.json": [{"name": None, "parameters": {}}],
+    "list_description.json": [{"name": "f", "description": ["d"], "parameters": {}}],
+    "number_description.json": [{"name": "f", "description": 12345, "parameters": {}}],
+    "null_parameters.json": [{"name": "f", "parameters": None}],
+    "text_required.json": [{**F, "required": "n"}],
+    "numbers_required.json": [{**F, "required": [1]}],
+    "unknown_required.json": [{**F, "required": ["m"]}],
+    "array_parameters.json": [{"name": "f", "parameters": {"type": "array", "items": {}}}],
+    "no_args_types.json": [{"fn_name": "f", "args_names": ["a", "b"], "args_types": {"a": "int"}}],
+    "nested_word.json": [{"name": "f", "parameters": {"n": {"type": "array", "items": {"type": "text"}}}}],
+    "types_word.json": [{"name": "f", "parameters": {"n": {"type": ["string", "nul"]}}}],
+    "no_tools.json": {"tools": []},
+    "text_tools.json": {"tools": "f"},
+    "number_tool.json": {"tools": [F, 3]},
+    "wrapped.json": [{"type": "function", "function": {"description": "d"}}],
+    "mcp.json": {"tools": [{"name": "f", "inputSchema": "n"}]},
+    "deep_description.json": [{"name": "f", "parameters": {"n": {"type": "string", "examples": json.loads("[" * 200 + "]" * 200)}}}],
     "lines.jsonl": b'"Hi"\n{"prompt": 3}\n',
     "torn.jsonl": b'"Hi"\n\n{"prompt": "x"\n',
     "nan.jsonl": b'{"prompt": NaN}\n',
@@ -79,13 +121,30 @@ FILES: dict[str, Any] = {
     "cut.gguf": b"GGUF\x03\0\0\0" + b"\x01" * 8,
     "model.bin": b"x",
 }  # fmt: skip
-RUN, FUNCTIONS = ["run", "--input"], ["run", "--functions_definition"]
-MATCH, SCHEMA = ["match", "good.json"], ["compile", "--schema"]
-
-EXPECTED = Path(__file__).parent.parent / "data" / "bad_inputs.json"
-ROWS: list[tuple[list[str], str]] = [
-    (row["arguments"], row["message"]) for row in json.loads(EXPECTED.read_text(encoding="utf-8"))
+TABLE: dict[str, list[tuple[Any, str]]] = json.loads(
+    (Path(__file__).parent.parent / "data" / "bad_inputs.json").read_text(encoding="utf-8")
+)
+# How each command is given a file of functions, of requests, of calls; and any file with JSON in it.
+OF_FUNCTIONS = {
+    "run": ["--input", "prompts.json", "--functions_definition", "FILE"],
+    "call": ["Hi", "--functions", "FILE"],
+    "compile": ["FILE"],
+    "check": ["FILE"],
+    "match": ["FILE", "prompts.json"],
+    "show": ["FILE"],
+    "explain": ["Hi", "--functions", "FILE"],
+    "prove": ["FILE"],
+}
+OTHERS = [
+    ["run", "--input", "FILE"],
+    ["run", "--prompts_config", "FILE"],
+    ["compile", "--schema", "FILE"],
+    ["show", "--schema", "FILE"],
+    ["grade", "FILE"],
+    ["grade", "list.json", "FILE"],
+    ["grade", "list.json", "--functions", "FILE"],
 ]
+WAYS = [[command, *arguments] for command, arguments in OF_FUNCTIONS.items()]
 
 
 @pytest.fixture(scope="module")
@@ -103,37 +162,116 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize(("arguments", "message"), ROWS, ids=lambda value: " ".join(value)[:60])
-def test_bad_input(
-    arguments: list[str],
-    message: str,
-    folder: Path,
+def outcome(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    code = main(arguments)
+    return code, *capsys.readouterr()
+
+
+def others_than_told(
+    way: list[str], rows: list[tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> list[Any]:
+    """The rows of a table of which a command says anything else than stands there."""
+    found = {
+        file: (outcome([file if word == "FILE" else word for word in way], capsys), message)
+        for file, message in rows
+    }
+    return [
+        (file, got) for file, (got, message) in found.items() if got != (2, "", f"cmm: {message}\n")
+    ]
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("way", [*WAYS, *OTHERS], ids=" ".join)
+def test_files_that_are_no_json(way: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    rows = TABLE["of any JSON file"]
+    if way[0] == "compile" and "--schema" not in way:  # which takes folders
+        rows = [row for row in rows if row[0] != "folder"]
+    assert others_than_told(way, rows, capsys) == []
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_files_that_hold_no_functions(way: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert others_than_told(way, TABLE["of functions"], capsys) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_files_that_hold_no_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    assert others_than_told(["run", "--input", "FILE"], TABLE["of prompts"], capsys) == []
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "message"), TABLE["of one command"], ids=lambda value: " ".join(value)[:60]
+)
+def test_what_one_command_refuses(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome(arguments, capsys) == (2, "", f"cmm: {message}\n")
+
+
+def test_the_tables_are_long() -> None:
+    """Sixty bad inputs to each command that reads functions, and to the others what they can meet."""
+    kinds = {kind: len(rows) for kind, rows in TABLE.items()}
+    assert kinds["of any JSON file"] + kinds["of functions"] >= 75
+    assert kinds["of prompts"] >= 10
+    assert kinds["of one command"] >= 30
+
+
+@pytest.fixture
+def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of a user who is not root: root may read everything."""
+    if os.geteuid() != 0:
+        yield tmp_path_factory.mktemp("mine")
+        return
+    with tempfile.TemporaryDirectory() as made:  # the others lie where root alone may look
+        os.chown(made, 65534, 65534)
+        os.seteuid(65534)
+        try:
+            yield Path(made)
+        finally:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("way", [*WAYS, *OTHERS], ids=" ".join)
+def test_a_file_without_permission(
+    way: list[str],
+    nobody: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"cmm: {message}\n"
+    monkeypatch.chdir(nobody)
+    for name, content in (("closed.json", "[]"), ("prompts.json", "[]"), ("list.json", "[]")):
+        Path(name).write_text(content)
+    Path("closed.json").chmod(0)
+    assert others_than_told(way, [("closed.json", DENIED)], capsys) == []
 
 
-def test_the_table_is_long() -> None:
-    assert len({tuple(arguments) for arguments, _ in ROWS}) >= 60
-    assert {arguments[0] for arguments, _ in ROWS} >= {"run", "call", "compile", "match", "check", "models"}  # fmt: skip
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-@pytest.mark.parametrize("option", ["--input", "--functions_definition"])
-def test_a_file_without_permission(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("output", ["closed/calls.json", "closed/new/calls.json"])
+def test_a_folder_without_permission(
+    output: str,
+    nobody: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "closed.json"
-    path.write_text("[]")
-    path.chmod(0)
-    assert main(["run", option, str(path)]) == 2
-    assert capsys.readouterr().err == f"cmm: {path}: cannot be read: Permission denied\n"
+    """Said before anything is computed."""
+    monkeypatch.chdir(nobody)
+    Path("closed").mkdir(mode=0o555)
+    Path("good.json").write_text(json.dumps([F]))
+    way = ["run", "--functions_definition", "good.json", "--output", output]
+    code, out, err = outcome(way, capsys)
+    assert (code, out) == (2, "")
+    assert err in (
+        "cmm: closed: the folder cannot be written to\n",
+        "cmm: closed/new: the folder cannot be made: Permission denied\n",
+    )
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -211,7 +349,7 @@ def test_large_definitions_are_answered_or_refused(
     ("content", "code", "out", "err"),
     [
         (json.dumps([F]), 0, "pipe: f: supported", ""),
-        ("[1, }", 2, "", "cmm: pipe @ line 1 column 5: broken JSON: expecting value\n"),
+        ("[1 2]", 2, "", "cmm: pipe @ line 1 column 4: broken JSON: expecting ',' delimiter\n"),
         ("", 2, "", "cmm: pipe: is empty (expected a JSON value)\n"),
     ],
 )
@@ -235,13 +373,16 @@ def test_functions_from_a_pipe(
     assert found.err == err
 
 
+@pytest.mark.parametrize("way", [["check"], ["compile", "--show", "automaton", "--schema"]])
 def test_a_schema_nested_too_deeply_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    way: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Looking it over needs more calls than Python gives by default, as compiling it does."""
-    monkeypatch.chdir(folder)
-    assert main(["check", "deep_schema.json"]) in (0, 1)
-    assert "deep_schema.json: f: " in capsys.readouterr().out
+    path = tmp_path / "deep.json"
+    path.write_text('{"items":' * 700 + "{}" + "}" * 700)
+    code, out, err = outcome([*way, str(path)], capsys)
+    assert code in (1, 2)
+    assert "is nested too deeply" in out + err
 
 
 @pytest.fixture

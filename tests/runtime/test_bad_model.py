@@ -70,11 +70,19 @@ def test_a_broken_tokenizer(
         assert capsys.readouterr().err == told + "\n"
 
 
-def test_the_tokenizer_of_a_larger_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny_network(0, SIZE - 9).save_pretrained(str(model))
-    message = f'the model "tiny" has {SIZE - 9} rows of logits for {SIZE} tokens'
+@pytest.mark.parametrize("rows", [SIZE - 9, SIZE * 10 // 9 + 1, SIZE * 3])
+def test_the_tokenizer_of_another_model(
+    rows: int, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny_network(0, rows).save_pretrained(str(model))
+    message = f'the model "tiny" has {rows} rows of logits for {SIZE} tokens'
     told = f"cmm: {message}: this tokenizer belongs to another model"
     assert run(capsys) == (2, "", [told])
+
+
+def test_rows_may_be_padded(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny_network(0, SIZE * 10 // 9 - 1).save_pretrained(str(model))
+    assert run(capsys)[0] == 0
 
 
 def test_a_prompt_of_100_000_words(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
