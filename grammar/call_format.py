@@ -51,7 +51,8 @@ class CallFormat:
 
     `prompt_suffix` is what stands before the call and belongs to the prompt, control tokens
     included; `shape` says to a model that does not know the format what a call looks like.
-    `spell` writes one call of a function; `read` takes a written call apart, or its beginning.
+    `spell` says how a call of a function may be written; `read` takes a written call apart, or its
+    beginning; `write` writes a name and arguments.
     """
 
     name: str
@@ -59,6 +60,7 @@ class CallFormat:
     shape: str
     spell: Callable[[FunctionSchema, Arguments], Node]
     read: Callable[[str, TextsOf], Written]
+    write: Callable[[str, Mapping[str, Any]], str]
 
     def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
         """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
@@ -134,6 +136,11 @@ def plain(name: str, function: FunctionSchema) -> str:
             advice="use a JSON format (--format hermes)",
         )
     return name
+
+
+def to_json(value: Any) -> str:
+    """A value in the JSON that is written here."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read_members(text: str) -> tuple[dict[str, Any], str, bool]:

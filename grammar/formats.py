@@ -1,6 +1,6 @@
 """The call formats: how a call is written by the model, and read back.
 
-To add one, write its two functions, list it in FORMATS, and give it a row in
+To add one, write its three functions, list it in FORMATS, and give it a row in
 tests/grammar/test_every_format.py.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cmm.grammar.arguments import Argument, Arguments
@@ -21,6 +21,7 @@ from cmm.grammar.call_format import (
     raw_text,
     read_members,
     read_value,
+    to_json,
     without_begun,
 )
 from cmm.grammar.errors import Unsupported
@@ -62,7 +63,10 @@ def _json_format(name: str, prompt_suffix: str, key: str) -> CallFormat:
         return Written(from_json(f'"{name}"'), place, *read_members(rest.removeprefix(opening)))
 
     shape = f'a JSON object {{"name": <function name>, "{key}": <object of arguments>}}'
-    return CallFormat(name, prompt_suffix, shape, spell, read)
+    return CallFormat(
+        name, prompt_suffix, shape, spell, read,
+        lambda function, arguments: to_json({"name": function, key: arguments}),
+    )  # fmt: skip
 
 
 HERMES = _json_format("hermes", "<tool_call>\n", "arguments")
@@ -108,11 +112,17 @@ def _read_xml(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if found[2] else None, closed=rest == "</function>")
 
 
+def _write_xml(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {key: v if isinstance(v, str) else to_json(v) for key, v in arguments.items()}
+    units = (f"<parameter={key}>\n{text}{PARAMETER_END}\n" for key, text in shown.items())
+    return f"<function={name}>\n{''.join(units)}</function>"
+
+
 XML_SHAPE = (
     "<function=NAME>, then for each argument <parameter=KEY>, its value and </parameter>, each on "
     "lines of its own, then </function>"
 )
-XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml)
+XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml)
 
 
 # Python's own calls: f(a=1, b="x", c=True). Values within lists and objects are JSON.
@@ -155,8 +165,16 @@ def _read_pythonic(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if opened else None, closed=rest == ")")
 
 
+def _write_pythonic(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {key: to_json(value) for key, value in arguments.items()}
+    listed = ", ".join(f"{key}={PYTHON.get(text, text)}" for key, text in shown.items())
+    return f"{name}({listed})"
+
+
 PYTHONIC_SHAPE = 'a call in Python, with keywords, such as name(key=1.5, other="text")'
-PYTHONIC = CallFormat("pythonic", "", PYTHONIC_SHAPE, _spell_pythonic, _read_pythonic)
+PYTHONIC = CallFormat(
+    "pythonic", "", PYTHONIC_SHAPE, _spell_pythonic, _read_pythonic, _write_pythonic
+)
 
 
 # FunctionGemma: call:f{a:1,b:<escape>x<escape>}, in which <escape> is a control token; only
@@ -213,8 +231,16 @@ def _read_gemma(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if found[2] else None, closed=rest == "}")
 
 
+def _write_gemma(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {k: f"{ESCAPE}{v}{ESCAPE}" if isinstance(v, str) else to_json(v)
+             for k, v in arguments.items()}  # fmt: skip
+    return f"call:{name}{{{','.join(f'{key}:{text}' for key, text in shown.items())}}}"
+
+
 GEMMA_SHAPE = "call:NAME{key:1.5,other:<escape>text<escape>}"
-GEMMA = CallFormat("gemma", "<start_function_call>", GEMMA_SHAPE, _spell_gemma, _read_gemma)
+GEMMA = CallFormat(
+    "gemma", "<start_function_call>", GEMMA_SHAPE, _spell_gemma, _read_gemma, _write_gemma
+)
 
 FORMATS = {form.name: form for form in (HERMES, PLAIN_JSON, XML, PYTHONIC, GEMMA)}
 
