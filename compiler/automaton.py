@@ -12,7 +12,7 @@ recursion have stacks of bounded depth; free JSON nests as deep as its text does
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -212,18 +212,21 @@ def counted(room: int, due: int, count: int) -> tuple[int, int]:
     return (room if room == FAR else room - count), max(due - count, 0)
 
 
-def build_automaton(grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET) -> ByteAutomaton:
+def build_automaton(
+    grammar: Grammar, budget: int = DEFAULT_STATE_BUDGET, controls: Container[str] = ()
+) -> ByteAutomaton:
     """The minimal byte automaton of a grammar.
 
-    Raises InvalidInput where the grammar has no text, StateBudgetExceeded over the state budget.
+    Marks among `controls` are control tokens, and no longer text. Raises InvalidInput where the
+    grammar has no text, StateBudgetExceeded over the state budget.
     """
     with collector_paused():
-        return _built(grammar, budget)
+        return _built(grammar, budget, controls)
 
 
-def _built(grammar: Grammar, budget: int) -> ByteAutomaton:
+def _built(grammar: Grammar, budget: int, controls: Container[str]) -> ByteAutomaton:
     with deep_recursion():
-        nfa = build_nfa(grammar)
+        nfa = build_nfa(grammar, controls)
     dfa = fold(minimise(determinise(nfa, budget, _text())))
     if ROOT_FRAME not in dfa.starts:
         raise InvalidInput("no value can satisfy this")

@@ -5,7 +5,8 @@ allows these are kept that the tokenizer itself would write here:
 
     {"na|                 allowed  m, me, me", …       kept  none but `name` was the way to begin
 
-Where few tokens are allowed, each is tried: are it and those before what the tokenizer makes of
+A control token ends a text: what stands before it and what follows are encoded apart. Where few
+tokens are allowed, each is tried: are it and those before what the tokenizer makes of
 some text that the grammar allows to come? Where a string is open, 147,000 tokens are allowed, and
 only the one that is about to win is asked about (`keeps`). A token that is needed to end within a
 limit is never taken away.
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from cmm.compiler.automaton import DEAD, State
 from cmm.compiler.bpe import Bpe
 from cmm.compiler.table import TokenTable
+from cmm.compiler.utf8 import CONTROL
 from cmm.compiler.vocabulary import TokenId
 from cmm.grammar.errors import Unsupported
 
@@ -130,8 +132,13 @@ class CanonicalTable:
     def _bytes(self):  # type: ignore[no-untyped-def]
         return lru_cache(4 * KEPT)(self.table.vocabulary.tokens.__getitem__)
 
+    def _is_control(self, token: TokenId) -> bool:
+        return bool(self._bytes(token).startswith(CONTROL))
+
     def _tail(self, tokens: tuple[TokenId, ...]) -> tuple[TokenId, ...]:
         """The tokens from the last piece on: where that begins stays, whatever follows."""
+        if self._is_control(tokens[-1]):
+            return ()
         ends = self._ends(tokens)
         starts = self._cuts(self._data(tokens))
         at = starts[-1] if starts else 0
@@ -147,6 +154,8 @@ class CanonicalTable:
 
     def _is_possible(self, state: Spelled, token: TokenId) -> bool:
         """Is there a text to come with which the tokens are the tokenizer's?"""
+        if self._is_control(token):
+            return True  # the tokens before it were seen to fit as they stand
         tokens = (*state.tail, token)
         return self._fits(tokens) and self._goes_on(tokens, self.table.next(state.inner, token))
 
@@ -181,9 +190,10 @@ class CanonicalTable:
                 return False
             state, data = pending.pop()
             cuts = self._cuts(data)
-            following = self._bytes_after(state.control)
+            following, ends = self._bytes_after(state.control)
             settled = bool(cuts) and cuts[-1] >= len(written)
-            if (settled or self.table.is_final(state)) and self._begins(tokens, data, cuts):
+            ends = settled or ends or self.table.is_final(state)
+            if ends and self._begins(tokens, data, cuts):
                 return True
             if not settled and len(following) > WIDE_BYTES:
                 texts = [data, *(data + bytes([byte]) for byte in PROBES if byte in following)]
@@ -208,9 +218,10 @@ class CanonicalTable:
 
     @cached_property
     def _bytes_after(self):  # type: ignore[no-untyped-def]
-        def after(control: int) -> list[int]:
-            moves = self.table.automaton.moves[control][self.table.automaton.classes]
-            return np.flatnonzero(moves != DEAD).tolist()
+        def after(control: int) -> tuple[list[int], bool]:
+            """The bytes of text that may follow, and whether a control token may."""
+            moves = self.table.automaton.moves[control][self.table.automaton.classes] != DEAD
+            return np.flatnonzero(moves[: CONTROL[0]]).tolist(), bool(moves[CONTROL[0]])
 
         return lru_cache(None)(after)
 

@@ -1,20 +1,19 @@
-"""The automaton as a picture: literal text folded to one arrow, each frame a box to open."""
+"""The automaton as a picture: literal text folded to one arrow, each frame by itself."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
 from cmm.compiler.nfa import ROOT_FRAME, TEXT_FRAME, UNBOUNDED
+from cmm.compiler.utf8 import CONTROL
 
-LONGEST = 34  # characters of a label in the picture; all of it is shown where the mouse stays
-WIDTH, HEIGHT = 290, 44  # of a step to the right, and of one down
 END = -1  # where a frame is left
+PART = "\0"  # begins the name of a part, until all is folded
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,8 @@ def label_of(found: Sequence[int]) -> str:
 
 
 def _shown(byte: int) -> str:
+    if byte == CONTROL[0]:
+        return PART
     return chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}"
 
 
@@ -125,7 +126,7 @@ def _folded(arrows: list[Arrow], start: int, final: frozenset[int]) -> tuple[Arr
         state
         for state, (only, *more) in out.items()
         if not more and into[state] == 1 and state != start and state not in final
-        and len(only.label) == 1 and only.target != state
+        and len(only.label) == 1 and only.label != PART and only.target != state
     }  # fmt: skip
     found = []
     for arrow in arrows:
@@ -135,7 +136,7 @@ def _folded(arrows: list[Arrow], start: int, final: frozenset[int]) -> tuple[Arr
         while target in passing:
             [following] = out[target]
             label, target = label + following.label, following.target
-        found.append(Arrow(arrow.source, target, label))
+        found.append(Arrow(arrow.source, target, label.replace(PART, "<")))
     return tuple(found)
 
 
@@ -152,98 +153,37 @@ def as_text(frames: Sequence[FramePicture]) -> str:
     return "\n".join(lines)
 
 
-def _layers(frame: FramePicture) -> dict[int, int]:
-    """How many arrows lead to each state, by the shortest way."""
-    out: dict[int, list[int]] = defaultdict(list)
-    for arrow in frame.arrows:
-        out[arrow.source].append(arrow.target)
-    layers, pending = {frame.start: 0}, [frame.start]
-    for state in pending:
-        for target in out[state]:
-            if target not in layers:
-                layers[target] = layers[state] + 1
-                pending.append(target)
+def _numbers(frame: FramePicture) -> dict[int, int]:
+    return {state: number for number, state in enumerate(layers_of(frame))}
+
+
+def layers_of(frame: FramePicture) -> dict[int, int]:
+    """How many arrows lead to each state, by the longest way that comes to no state twice."""
+    order, forward = _forward(frame)
+    layers = {frame.start: 0}
+    for state in reversed(order):
+        for target in forward[state]:
+            layers[target] = max(layers.get(target, 0), layers[state] + 1)
     return layers
 
 
-def _numbers(frame: FramePicture) -> dict[int, int]:
-    return {state: number for number, state in enumerate(_layers(frame))}
-
-
-def as_svg(frame: FramePicture) -> str:
-    """One frame as a drawing, from left to right."""
-    layers = _layers(frame)
-    rows: dict[int, int] = defaultdict(int)
-    places = {}
-    for state, layer in layers.items():
-        places[state] = (40 + layer * WIDTH, 40 + rows[layer] * HEIGHT)
-        rows[layer] += 1
-    width = 80 + max(layers.values()) * WIDTH
-    height = 60 + max(rows.values()) * HEIGHT
-    drawn = [_drawn_arrow(arrow, places) for arrow in frame.arrows if arrow.source in places]
-    drawn += [_drawn_state(state, place, frame) for state, place in places.items()]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="monospace" font-size="11">'
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
-        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#888"/></marker></defs>'
-        + "".join(drawn)
-        + "</svg>"
-    )
-
-
-def _drawn_arrow(arrow: Arrow, places: dict[int, tuple[int, int]]) -> str:
-    (x, y), (u, v) = places[arrow.source], places[arrow.target]
-    back = u <= x
-    bend = 26 if back else 0
-    path = f"M{x + 9} {y}C{x + 70} {y - bend} {u - 70} {v - bend} {u - 9} {v}"
-    if u == x and v == y:
-        path = f"M{x - 5} {y - 8}C{x - 22} {y - 34} {x + 22} {y - 34} {x + 5} {y - 8}"
-    label = arrow.label if len(arrow.label) <= LONGEST else arrow.label[: LONGEST - 1] + "…"
-    colour = "#1565c0" if arrow.label.startswith("<") else "#222"
-    text_x, text_y = (x + u) // 2, (y + v) // 2 - 4 - bend
-    return (
-        f'<g><title>{escape(arrow.label)}</title><path d="{path}" fill="none" stroke="#888" '
-        f'marker-end="url(#tip)"/><text x="{text_x}" y="{text_y}" text-anchor="middle" '
-        f'fill="{colour}">{escape(label)}</text></g>'
-    )
-
-
-def _drawn_state(state: int, place: tuple[int, int], frame: FramePicture) -> str:
-    x, y = place
-    fill = "#2e7d32" if state in frame.final else "#fff"
-    start = '<path d="M-30 0H-9" stroke="#888" marker-end="url(#tip)"/>' * (state == frame.start)
-    circle = f'<circle r="8" fill="{fill}" stroke="#444"/>'
-    return f'<g transform="translate({x} {y})">{start}{circle}</g>'
-
-
-Outline = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # names, and of each: names, values
-
-
-def as_html(frames: Sequence[FramePicture], title: str, outline: Outline = ()) -> str:
-    """A page with nothing from elsewhere: what is named, and each frame, is a box that opens."""
-    named = "".join(
-        f"<details><summary>{escape(name)}</summary><ul>{_listed(inner)}</ul></details>"
-        for name, inner in outline
-    )
-    boxes = "".join(
-        f"<details{' open' if i == 0 else ''}><summary>{escape(frame.name)}: "
-        f"{len(_layers(frame))} states, {len(frame.arrows)} arrows</summary>"
-        f"<div>{as_svg(frame)}</div></details>"
-        for i, frame in enumerate(frames)
-    )
-    return (
-        f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
-        "<style>body{font:14px sans-serif;margin:1em}div{overflow:auto}summary{cursor:pointer;"
-        "padding:.4em 0;font-weight:bold}details{border-bottom:1px solid #ddd}</style>"
-        f"<h1>{escape(title)}</h1><p>An arrow carries the text that is written on the way; a blue "
-        "one a part that is entered and left again; green states may be the last.</p>"
-        f"{named}{boxes}\n"
-    )
-
-
-def _listed(inner: Sequence[tuple[str, str]]) -> str:
-    return "".join(
-        f"<li><details><summary>{escape(name)}</summary><pre>{escape(value)}</pre></details></li>"
-        for name, value in inner
-    )
+def _forward(frame: FramePicture) -> tuple[list[int], dict[int, list[int]]]:
+    """The states, last ones first, and where each leads to without those that lead back."""
+    out: dict[int, list[int]] = defaultdict(list)
+    for arrow in frame.arrows:
+        out[arrow.source].append(arrow.target)
+    forward: dict[int, list[int]] = defaultdict(list)
+    done: dict[int, None] = {}
+    entered, pending = {frame.start}, [(frame.start, iter(out[frame.start]))]
+    while pending:
+        state, targets = pending[-1]
+        target = next(targets, None)
+        if target is None:
+            done[state] = None
+            pending.pop()
+        elif target in done or target not in entered:
+            forward[state].append(target)
+            if target not in entered:
+                entered.add(target)
+                pending.append((target, iter(out[target])))
+    return list(done), forward

@@ -32,9 +32,10 @@ from cmm.compiler.vocabulary import (
     read_tokens,
     tokenizer_source,
 )
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
-from cmm.grammar.formats import HERMES, CallFormat
-from cmm.grammar.functions import FunctionSchema, parse_functions
+from cmm.grammar.formats import HERMES
+from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, digest
 
@@ -112,15 +113,22 @@ def compile_calls(
 ) -> Compiled:
     """The table of all valid calls; its file holds the functions, so that it can be run alone."""
     grammar = form.grammar(functions, any_order=any_order)
+    about = about_calls(functions, form, any_order=any_order)
     try:
-        return compile_grammar(grammar, vocabulary, budget, about_calls(functions, form))
+        return compile_grammar(grammar, vocabulary, budget, about)
     except StateBudgetExceeded as error:
         raise calls_over_budget(functions, budget, error) from None
 
 
-def about_calls(functions: Sequence[FunctionSchema], form: CallFormat) -> dict[str, Any]:
+def about_calls(
+    functions: Sequence[FunctionSchema], form: CallFormat, *, any_order: bool = False
+) -> dict[str, Any]:
     """What the file of a table of calls holds besides: all that is needed to run it."""
-    return {"call_format": form.name, "functions": [function.tool() for function in functions]}
+    return {
+        "call_format": form.name,
+        "order": "any" if any_order else "declared",
+        "functions": [function.tool() for function in functions],
+    }
 
 
 def compile_schema(
@@ -141,13 +149,13 @@ def compile_schema(
         raise over_budget(schema, budget, error) from None
 
 
-def functions_of(path: Path) -> tuple[FunctionSchema, ...]:
-    """The functions that a table's file was made of; InvalidInput where it holds none."""
+def about_file(path: Path) -> dict[str, Any]:
+    """What the file of a table of calls says of itself; InvalidInput where it is of no calls."""
     with named_table(path):
-        tools = read_header(path).get("about", {}).get("functions")
-    if not tools:
+        about: dict[str, Any] = read_header(path).get("about", {})
+    if not about.get("functions"):
         raise InvalidInput("was not made of functions", file=str(path), advice="name one that was")
-    return parse_functions(tools)
+    return about
 
 
 def known_vocabulary(header: Mapping[str, Any]) -> Vocabulary:

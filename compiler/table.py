@@ -258,7 +258,10 @@ class TokenTable:
         return 1 + int(self.distances_after(state).min())
 
     def accepts(self, text: str | bytes) -> bool:
-        """Is the text in the language, whatever its tokens?"""
+        """Is the text in the language, whatever its tokens?
+
+        A mark that is a control token is spelled as `control_token` does.
+        """
         return self.automaton.accepts(text)
 
     def counts(self) -> dict[str, int]:
@@ -299,7 +302,7 @@ def build_table(
 ) -> TokenTable:
     """The token table of a grammar over a vocabulary."""
     with collector_paused():
-        return _built(build_automaton(grammar, budget), vocabulary)
+        return _built(build_automaton(grammar, budget, vocabulary.controls), vocabulary)
 
 
 def _built(automaton: ByteAutomaton, vocabulary: Vocabulary) -> TokenTable:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, zip_longest
 
 from cmm.compiler.nfa import FAR, ROOT_FRAME, TEXT_FRAME, Bounds, FrameId, Nfa
 from cmm.compiler.strings import content_entry, text_entry
+from cmm.compiler.utf8 import control_token
 from cmm.grammar.content import ANY, lengths, texts
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.json_values import COMMA, items_of, object_of
@@ -20,6 +21,7 @@ from cmm.grammar.nodes import (
     Grammar,
     Joined,
     Literal,
+    Mark,
     Node,
     Reference,
     Repeat,
@@ -33,15 +35,17 @@ from cmm.grammar.nodes import (
 )
 
 
-def build_nfa(grammar: Grammar) -> Nfa:
+def build_nfa(grammar: Grammar, controls: Container[str] = ()) -> Nfa:
     """The automata of the string, the root and all rules that the root reaches.
+
+    `controls` are the texts of control tokens: marks among them are those tokens.
 
     >>> nfa = build_nfa(Grammar(Literal("ab")))
     >>> low, high, target, gain = nfa.moves[nfa.starts[ROOT_FRAME]][0]
     >>> chr(low), nfa.moves[target] == [(98, 98, nfa.ends[ROOT_FRAME], 0)]
     ('a', True)
     """
-    builder = _Builder(grammar)
+    builder = _Builder(grammar, controls)
     nfa = builder.nfa
     builder.add_frame(lambda end: text_entry(nfa, Text(), end, share=False), ord('"'))
     [(_, _, nfa.body, _)] = nfa.moves[nfa.starts[TEXT_FRAME]]
@@ -72,27 +76,12 @@ class _Object:
 Callee = str | Text | _Array | _Object
 
 
-def _first_byte(node: Node) -> int:
-    match node:
-        case Literal(text) if text:
-            return text.encode()[0]
-        case Sequence(parts):
-            return _first_byte(parts[0])
-        case Choice(options) if options:
-            return _first_byte(options[0])
-        case Counted():
-            return ord("[")
-        case Distinct():
-            return ord("{")
-        case _:
-            raise ValueError(f"a rule begins with a bracket: {node}")
-
-
 class _Builder:
     """Thompson's construction from right to left: each node is given the state that follows it."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, controls: Container[str]) -> None:
         self.rules = grammar.rules
+        self.controls = controls
         self.nfa = Nfa(unrolled=self.unrolled)
         self.callees: list[Callee] = []  # from frame 2 on
         self.numbers: dict[Callee, FrameId] = {}
@@ -131,9 +120,29 @@ class _Builder:
     def opening(self, callee: Callee) -> int:
         """The byte that a frame begins with."""
         if isinstance(callee, str):
-            return _first_byte(self.rules[callee])
+            return self.first_byte(self.rules[callee])
         first = {Text: '"', _Array: "[", _Object: "{"}
         return ord(first[type(callee)])
+
+    def first_byte(self, node: Node) -> int:
+        match node:
+            case Literal(text) if text:
+                return text.encode()[0]
+            case Mark(text) if text:
+                return self.spelled_mark(text)[0]
+            case Sequence(parts):
+                return self.first_byte(parts[0])
+            case Choice(options) if options:
+                return self.first_byte(options[0])
+            case Counted():
+                return ord("[")
+            case Distinct():
+                return ord("{")
+            case _:
+                raise ValueError(f"a rule begins with a bracket: {node}")
+
+    def spelled_mark(self, text: str) -> bytes:
+        return control_token(text) if text in self.controls else text.encode()
 
     def array_entry(self, array: _Array, end: int) -> int:
         """The items of a counted array, each comma counting."""
@@ -175,6 +184,8 @@ class _Builder:
         match node:
             case Literal(text):
                 return self.nfa.text(text, after)
+            case Mark(text):
+                return self.nfa.path([(byte, byte) for byte in self.spelled_mark(text)], after)
             case Chars(ranges):
                 return self.nfa.fork([self.nfa.character(low, high, after) for low, high in ranges])
             case Sequence(parts):

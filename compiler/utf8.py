@@ -1,14 +1,36 @@
-"""Ranges of code points as sequences of byte ranges: the one place that knows UTF-8."""
+"""Ranges of code points as sequences of byte ranges: the one place that knows UTF-8.
+
+And what no UTF-8 text is: a control token is a byte that texts do not have, then its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 ByteRange = tuple[int, int]
 
 # The last code point of each encoded length (RFC 3629), and the surrogates, which have no encoding.
 LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 SURROGATES = (0xD800, 0xDFFF)
+CONTROL = b"\xff"
+
+
+def control_token(text: str) -> bytes:
+    """The bytes of a control token, which no text has.
+
+    >>> control_token("<escape>")
+    b'\\xff<escape>'
+    """
+    return CONTROL + text.encode("utf-8", "surrogatepass")
+
+
+def written_as(tokens: Iterable[bytes]) -> bytes:
+    """What tokens write, control tokens by their names.
+
+    >>> written_as([b"a", control_token("<escape>"), b"b"])
+    b'a<escape>b'
+    """
+    return b"".join(tokens).replace(CONTROL, b"")
 
 
 def utf8_ranges(low: int, high: int) -> Iterator[tuple[ByteRange, ...]]:

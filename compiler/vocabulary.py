@@ -22,6 +22,7 @@ from cmm.compiler.exits import ExitTrie, exits_of
 from cmm.compiler.lift import lift
 from cmm.compiler.rows import Rows
 from cmm.compiler.trie import Trie, build_trie
+from cmm.compiler.utf8 import CONTROL, control_token
 from cmm.grammar.errors import InvalidInput, Unsupported
 from cmm.grammar.files import parse_json
 from cmm.grammar.nodes import Grammar, Text
@@ -70,8 +71,9 @@ class PackedTokens(Sequence[bytes]):
 class Vocabulary:
     """The bytes of every token, and all that is worked out from them alone.
 
-    Control tokens have no bytes, for no text is ever made of them. `text_rows` are the token rows
-    of the states inside a JSON string, which are the same in every automaton.
+    Control tokens have bytes that no text has (`control_token`), so that only a grammar that names
+    one can allow it; what is no token at all has none. `text_rows` are the token rows of the states
+    inside a JSON string, which are the same in every automaton.
 
     >>> vocabulary = make_vocabulary([b"a", b"", b"ab"])
     >>> vocabulary.size, vocabulary.tokens[2]
@@ -84,6 +86,16 @@ class Vocabulary:
     boughs: Boughs
     digest: str
     bpe: Bpe | None = None  # None where the tokenizer's own way to encode a text is not known
+
+    @cached_property
+    def controls(self) -> frozenset[str]:
+        """The texts of the control tokens.
+
+        >>> make_vocabulary([b"a", control_token("<escape>")]).controls
+        frozenset({'<escape>'})
+        """
+        found = self.trie.below(self.trie.child(0, CONTROL[0])).tolist()
+        return frozenset(self.tokens[i][1:].decode("utf-8", "surrogatepass") for i in found)
 
     @cached_property
     def _quotes(self) -> npt.NDArray[np.int32]:
@@ -115,7 +127,7 @@ class Vocabulary:
 
 
 def make_vocabulary(tokens: Sequence[bytes], bpe: Bpe | None = None) -> Vocabulary:
-    """The vocabulary of the given tokens; an empty one marks a control token."""
+    """The vocabulary of the given tokens; an empty one is never used."""
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
     automaton = text_automaton()
     text_rows = lift(automaton, trie, 0, automaton.text_states)
@@ -197,9 +209,14 @@ def _tokenizer_json(document: Mapping[str, Any]) -> tuple[bytes, ...]:
     to_bytes = _byte_level if _is_byte_level(document) else _sentencepiece
     if to_bytes is _sentencepiece and not any(token.startswith("▁") for token in vocabulary):
         raise Unsupported("the tokenizer is neither byte-level BPE nor SentencePiece")
-    control = {added["id"] for added in document.get("added_tokens", ())}
-    tokens = {i: b"" if i in control else to_bytes(text) for text, i in vocabulary.items()}
-    return _by_id(tokens | dict.fromkeys(control, b""))
+    tokens = {i: _of_text(to_bytes(text)) for text, i in vocabulary.items()}
+    added = document.get("added_tokens", ())
+    return _by_id(tokens | {each["id"]: control_token(each["content"]) for each in added})
+
+
+def _of_text(data: bytes) -> bytes:
+    """The bytes of an ordinary token; none where no text has them."""
+    return b"" if CONTROL in data else data
 
 
 def _by_id(tokens: Mapping[TokenId, bytes]) -> tuple[bytes, ...]:

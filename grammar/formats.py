@@ -1,85 +1,44 @@
-"""Call formats: how a call is written by the model, and read back.
+"""The call formats: how a call is written by the model, and read back.
 
-A format is a value: what stands before the call, how a call is spelled, how it is read. To add one,
-write its two functions, list it in FORMATS, and give it a row in tests/grammar/test_formats.py.
+To add one, write its three functions, list it in FORMATS, and give it a row in
+tests/grammar/test_every_format.py.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cmm.grammar.arguments import Argument, Arguments, texts_of
-from cmm.grammar.content import ANY, Content
-from cmm.grammar.errors import CmmError, Unsupported
+from cmm.grammar.arguments import Argument, Arguments
+from cmm.grammar.call_format import (
+    CallFormat,
+    TextsOf,
+    Written,
+    from_json,
+    plain,
+    raw_text,
+    read_members,
+    read_value,
+    to_json,
+    without_begun,
+)
+from cmm.grammar.errors import Unsupported
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.nodes import (
     Choice,
     Grammar,
     Joined,
     Literal,
+    Mark,
     Node,
     Reference,
-    Spelled,
     Text,
     choice,
     quoted,
     sequence,
 )
-from cmm.grammar.pattern import pattern_content
-from cmm.grammar.typed import as_float, typed_value
-
-Call = tuple[str, dict[str, Any]]
-PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
-
-
-@dataclass(frozen=True)
-class CallFormat:
-    """One way of writing a call: its node for a function, and its parser.
-
-    `prompt_suffix` is what stands before the call and belongs to the prompt, control tokens
-    included; `shape` says to a model that does not know the format what a call looks like.
-    `spell` writes one call of a function; `read` takes a written call apart.
-    """
-
-    name: str
-    prompt_suffix: str
-    shape: str
-    spell: Callable[[FunctionSchema, Arguments], Node]
-    read: Callable[[str, Mapping[str, FunctionSchema]], Call]
-
-    def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
-        """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
-        calls: list[Node] = []
-        rules: dict[str, Node] = {}
-        for i, function in enumerate(functions):
-            arguments = Arguments(function, f"f{i}_", any_order)
-            try:
-                calls.append(self.spell(function, arguments))
-            except CmmError as error:
-                raise function.located(error) from None
-            rules |= arguments.rules
-        return Grammar(choice(calls), rules)
-
-    def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
-        """Name and typed arguments of a written call.
-
-        >>> f = FunctionSchema(name="f", parameters={"properties": {"a": {"type": "number"}}})
-        >>> HERMES.parse('{"name": "f", "arguments": {"a": 2}}', [f])
-        ('f', {'a': 2.0})
-        """
-        by_name = {function.name: function for function in functions}
-        name, arguments = self.read(text, by_name)
-        return name, typed_value(arguments, by_name[name].parameters)
-
-
-def from_json(text: str) -> Any:
-    """A JSON value, numbers finite."""
-    return json.loads(text, parse_float=as_float)
-
 
 # JSON in two spellings. Qwen2.5, Qwen3, Hermes: {"name": "f", "arguments": {"a": 1}}, in
 # <tool_call> tags; Llama 3: {"name": "f", "parameters": {"a": 1}}, bare.
@@ -93,12 +52,21 @@ def _json_format(name: str, prompt_suffix: str, key: str) -> CallFormat:
             Literal("}"),
         )  # fmt: skip
 
-    def read(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-        call = from_json(text)
-        return call["name"], call[key]
+    def read(text: str, texts: TextsOf) -> Written:
+        found = re.match(r'\{"name": "((?:[^"\\]|\\.)*)', text)
+        if found is None:
+            return Written("", range(0))
+        place, name = range(*found.span(1)), found[1]
+        opening, rest = f'", "{key}": {{', text[place.stop :]
+        if not rest.startswith(opening):
+            return Written(name, place)
+        return Written(from_json(f'"{name}"'), place, *read_members(rest.removeprefix(opening)))
 
     shape = f'a JSON object {{"name": <function name>, "{key}": <object of arguments>}}'
-    return CallFormat(name, prompt_suffix, shape, spell, read)
+    return CallFormat(
+        name, prompt_suffix, shape, spell, read,
+        lambda function, arguments: to_json({"name": function, key: arguments}),
+    )  # fmt: skip
 
 
 HERMES = _json_format("hermes", "<tool_call>\n", "arguments")
@@ -118,52 +86,43 @@ def _spell_xml(function: FunctionSchema, arguments: Arguments) -> Node:
         if argument.text is None:
             value = sequence(Literal(">\n"), argument.value, Literal(PARAMETER_END))
         else:
-            value = raw_text(argument.text, ">\n", PARAMETER_END, arguments, number)
+            value = raw_text(
+                argument.text, Literal(">\n"), Literal(PARAMETER_END), arguments, number
+            )
         units.append((sequence(opening, value, Literal("\n")), argument.required))
     name = Literal(f"<function={plain(function.name, function)}>\n")
     return sequence(name, arguments.ordered(units), Literal("</function>"))
 
 
-def raw_text(content: Content, opening: str, end: str, arguments: Arguments, number: int) -> Node:
-    """The texts of a content as they are; none holds what ends it, and there is one at least.
-
-    They are a rule, entered by its first character and left by its last, as all strings are.
-    """
-    points = "".join(f"\\u{ord(char):04x}" for char in end)
-    allowed = content - pattern_content(points)
-    if allowed.is_empty:
-        raise Unsupported(f"a text that holds {end!r}, which ends it in this format")
-    rule = "text" if content == ANY else f"{arguments.prefix}text{number}"
-    arguments.rules[rule] = sequence(Literal(opening), Spelled(allowed), Literal(end))
-    return Reference(rule)
-
-
-def plain(name: str, function: FunctionSchema) -> str:
-    """A name that is written as it is."""
-    if not PLAIN_NAME.fullmatch(name):
-        raise Unsupported(
-            f"the name {json.dumps(name)} cannot be written in this format (function "
-            f"{json.dumps(function.name)})",
-            advice="use a JSON format (--format hermes)",
-        )
-    return name
-
-
-def _read_xml(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.removeprefix("<function=").partition(">\n")
-    arguments, texts = {}, texts_of(functions[name])
+def _read_xml(text: str, texts: TextsOf) -> Written:
+    found = re.match(r"<function=([^>\n]*)(>\n)?", text)
+    if found is None:
+        return Written("", range(0))
+    name, place, rest = found[1], range(*found.span(1)), text[found.end() :]
+    arguments: dict[str, Any] = {}
     while rest.startswith("<parameter="):
-        key, _, rest = rest.removeprefix("<parameter=").partition(">\n")
-        value, _, rest = rest.partition(f"{PARAMETER_END}\n")
-        arguments[key] = value if key in texts else from_json(value)
-    return name, arguments
+        key, begun, value = rest.removeprefix("<parameter=").partition(">\n")
+        value, ended, rest = value.partition(f"{PARAMETER_END}\n")
+        is_text = key in texts(name)
+        if not ended:
+            value = without_begun(value, f"{PARAMETER_END}\n")
+            cut = f"{key}=" + '"' * is_text + value if begun else key.rstrip(">")
+            return Written(name, place, arguments, cut)
+        arguments[key] = value if is_text else from_json(value)
+    return Written(name, place, arguments if found[2] else None, closed=rest == "</function>")
+
+
+def _write_xml(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {key: v if isinstance(v, str) else to_json(v) for key, v in arguments.items()}
+    units = (f"<parameter={key}>\n{text}{PARAMETER_END}\n" for key, text in shown.items())
+    return f"<function={name}>\n{''.join(units)}</function>"
 
 
 XML_SHAPE = (
     "<function=NAME>, then for each argument <parameter=KEY>, its value and </parameter>, each on "
     "lines of its own, then </function>"
 )
-XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml)
+XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml)
 
 
 # Python's own calls: f(a=1, b="x", c=True). Values within lists and objects are JSON.
@@ -191,25 +150,35 @@ def python_value(node: Node) -> Node:
             return node
 
 
-def _read_pythonic(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.partition("(")
+def _read_pythonic(text: str, texts: TextsOf) -> Written:
+    name, opened, rest = text.partition("(")
+    place = range(len(name))
     arguments: dict[str, Any] = {}
     named = {word: json.loads(literal) for literal, word in PYTHON.items()}
-    decoder = json.JSONDecoder(parse_float=as_float)
-    while rest != ")":
-        key, _, rest = rest.removeprefix(", ").partition("=")
-        word = re.match("True|False|None", rest)
-        arguments[key], end = (named[word[0]], word.end()) if word else decoder.raw_decode(rest)
-        rest = rest[end:]
-    return name, arguments
+    while rest and rest != ")":
+        key, begun, value = rest.lstrip(", ").partition("=")
+        word = re.match(r"(True|False|None)[,)]", value)
+        found, end = (named[word[1]], word.end(1)) if word else read_value(value)
+        if end is None:
+            return Written(name, place, arguments, key + begun + value)
+        arguments[key], rest = found, value[end:]
+    return Written(name, place, arguments if opened else None, closed=rest == ")")
+
+
+def _write_pythonic(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {key: to_json(value) for key, value in arguments.items()}
+    listed = ", ".join(f"{key}={PYTHON.get(text, text)}" for key, text in shown.items())
+    return f"{name}({listed})"
 
 
 PYTHONIC_SHAPE = 'a call in Python, with keywords, such as name(key=1.5, other="text")'
-PYTHONIC = CallFormat("pythonic", "", PYTHONIC_SHAPE, _spell_pythonic, _read_pythonic)
+PYTHONIC = CallFormat(
+    "pythonic", "", PYTHONIC_SHAPE, _spell_pythonic, _read_pythonic, _write_pythonic
+)
 
 
-# FunctionGemma: call:f{a:1,b:<escape>x<escape>}; only arguments that are strings, numbers, booleans
-# or null.
+# FunctionGemma: call:f{a:1,b:<escape>x<escape>}, in which <escape> is a control token; only
+# arguments that are strings, numbers, booleans or null.
 
 ESCAPE = "<escape>"
 
@@ -227,7 +196,7 @@ def _spell_gemma(function: FunctionSchema, arguments: Arguments) -> Node:
 def gemma_value(argument: Argument, arguments: Arguments, number: int) -> Node:
     """A string between marks, or a JSON scalar."""
     if argument.text is not None:
-        return raw_text(argument.text, ESCAPE, ESCAPE, arguments, number)
+        return raw_text(argument.text, Mark(ESCAPE), Mark(ESCAPE), arguments, number)
     options = argument.value.options if isinstance(argument.value, Choice) else (argument.value,)
     if any(isinstance(option, Reference) for option in options) or _holds_text(options):
         raise Unsupported(
@@ -243,22 +212,35 @@ def _holds_text(options: Sequence[Node]) -> bool:
                for o in options)  # fmt: skip
 
 
-def _read_gemma(text: str, functions: Mapping[str, FunctionSchema]) -> Call:
-    name, _, rest = text.removeprefix("call:").partition("{")
+def _read_gemma(text: str, texts: TextsOf) -> Written:
+    found = re.match(r"call:([^{]*)(\{)?", text)
+    if found is None:
+        return Written("", range(0))
+    name, place, rest = found[1], range(*found.span(1)), text[found.end() :]
     arguments: dict[str, Any] = {}
-    while rest != "}":
-        key, _, rest = rest.removeprefix(",").partition(":")
-        if rest.startswith(ESCAPE):
-            arguments[key], _, rest = rest.removeprefix(ESCAPE).partition(ESCAPE)
-        else:
-            value = re.match(r"[^,}]*", rest)
-            assert value is not None  # the pattern matches nothing as well
-            arguments[key], rest = from_json(value[0]), rest[value.end() :]
-    return name, arguments
+    while rest and rest != "}":
+        key, begun, value = rest.removeprefix(",").partition(":")
+        is_text = value.startswith(ESCAPE)
+        value = value.removeprefix(ESCAPE)
+        ends = [value.find(end) for end in ((ESCAPE,) if is_text else (",", "}")) if end in value]
+        if not ends:
+            shown = '"' * is_text + without_begun(value, ESCAPE)
+            return Written(name, place, arguments, f"{key}={shown}" if begun else key)
+        arguments[key] = value[: min(ends)] if is_text else from_json(value[: min(ends)])
+        rest = value[min(ends) :].removeprefix(ESCAPE)
+    return Written(name, place, arguments if found[2] else None, closed=rest == "}")
+
+
+def _write_gemma(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = {k: f"{ESCAPE}{v}{ESCAPE}" if isinstance(v, str) else to_json(v)
+             for k, v in arguments.items()}  # fmt: skip
+    return f"call:{name}{{{','.join(f'{key}:{text}' for key, text in shown.items())}}}"
 
 
 GEMMA_SHAPE = "call:NAME{key:1.5,other:<escape>text<escape>}"
-GEMMA = CallFormat("gemma", "<start_function_call>", GEMMA_SHAPE, _spell_gemma, _read_gemma)
+GEMMA = CallFormat(
+    "gemma", "<start_function_call>", GEMMA_SHAPE, _spell_gemma, _read_gemma, _write_gemma
+)
 
 FORMATS = {form.name: form for form in (HERMES, PLAIN_JSON, XML, PYTHONIC, GEMMA)}
 

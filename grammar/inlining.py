@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cmm.grammar.nodes import Choice, Counted, Distinct, Joined, Node, Reference, Repeat, Sequence
@@ -17,7 +17,14 @@ def inline(root: Node, rules: Mapping[str, Node]) -> tuple[Node, dict[str, Node]
     (Literal(text='[]'), {})
     """
     uses = count_uses(root, rules)
-    writer = _Inliner(rules, frozenset(name for name in rules if uses[name] == 1))
+    once = frozenset(name for name in rules if uses[name] == 1)
+
+    def written_out(node: Node) -> Node:
+        while isinstance(node, Reference) and node.name in once:
+            node = rules[node.name]
+        return node
+
+    writer = Rewriter(written_out)
     kept = {name: writer.written(node) for name, node in rules.items() if uses[name] > 1}
     return writer.written(root), kept
 
@@ -59,17 +66,22 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-class _Inliner:
-    """Nodes with the rules used once written out; what does not change stays itself."""
+class Rewriter:
+    """Nodes with some of them changed, parts included; what does not change stays itself.
 
-    def __init__(self, rules: Mapping[str, Node], once: frozenset[str]) -> None:
-        self.rules = rules
-        self.once = once
+    >>> from cmm.grammar.nodes import Literal
+    >>> a, b = Literal("a"), Literal("b")
+    >>> Rewriter(lambda node: b if node is a else node).written(Sequence((a, a)))
+    Sequence(parts=(Literal(text='b'), Literal(text='b')))
+    """
+
+    def __init__(self, change: Callable[[Node], Node]) -> None:
+        self.change = change
         self.known: dict[int, Node] = {}
 
     def written(self, node: Node) -> Node:
-        if isinstance(node, Reference):
-            return self.written(self.rules[node.name]) if node.name in self.once else node
+        """The node, changed."""
+        node = self.change(node)
         if id(node) not in self.known:
             parts = parts_of(node)
             new = tuple(map(self.written, parts))

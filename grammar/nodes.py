@@ -27,6 +27,13 @@ class Literal:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """The control token of this text where a model has one, and then it alone; else the text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Chars:
     """One character out of inclusive ranges of code points."""
 
@@ -136,6 +143,7 @@ class Reference:
 
 Node = (
     Literal
+    | Mark
     | Chars
     | Sequence
     | Choice

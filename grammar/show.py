@@ -17,6 +17,7 @@ from cmm.grammar.nodes import (
     Grammar,
     Joined,
     Literal,
+    Mark,
     Node,
     Reference,
     Repeat,
@@ -69,6 +70,8 @@ def _shown(node: Node, tight: bool = False, named: bool = True) -> str:
     match node:
         case Literal(text) | Tick(text):
             return json.dumps(text, ensure_ascii=False)
+        case Mark(text):
+            return f"mark({json.dumps(text, ensure_ascii=False)})"
         case Distinct(members, names):
             listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
             others = f" others than {listed}" if names else ""
@@ -131,7 +134,7 @@ def show_regex(grammar: Grammar) -> str:
 
 def _regex(node: Node) -> str:
     match node:
-        case Literal(text) | Tick(text):
+        case Literal(text) | Tick(text) | Mark(text):
             return re.escape(text)
         case Distinct() | Counted():
             raise Unsupported(

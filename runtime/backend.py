@@ -1,7 +1,7 @@
 """Another program's model in the place of ours: three methods are enough.
 
 What it cannot say (which tokens are control tokens, what bytes half a character has) is taken on
-the safe side: a token that looks like control or is no whole text is never part of an answer.
+the safe side: a token that looks like control is one, and one that is no whole text is never said.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cmm.compiler.utf8 import control_token
 from cmm.compiler.vocabulary import make_vocabulary
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Choice, Logits, StateId, Table, TokenId
@@ -113,7 +114,7 @@ def backend_model(backend: Backend) -> BackendModel:
     texts = [backend.decode([token]) for token in range(size)]
     controls = {text: i for i, text in enumerate(texts) if LOOKS_LIKE_CONTROL.fullmatch(text)}
     tokens = [
-        b"" if "\ufffd" in text or LOOKS_LIKE_CONTROL.fullmatch(text) else text.encode()
+        control_token(text) if text in controls else b"" if "\ufffd" in text else text.encode()
         for text in texts
     ]
     return BackendModel(

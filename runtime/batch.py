@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cmm.grammar.errors import CmmError
-from cmm.runtime.display import progress, tell
+from cmm.runtime.display import counted, progress, tell
 from cmm.runtime.files import KEYS, json_lines, json_list, renamed, write_whole
 from cmm.runtime.journal import Journal
 from cmm.runtime.prompt_file import LINES, Prompts
@@ -64,13 +64,14 @@ class Batch:
         if not self.quiet:
             self._sum_up(count, where)
         if self.refused:
-            tell(f"cmm: {len(self.refused)} prompts were too long, and have no call")
+            were = "was" if len(self.refused) == 1 else "were"
+            tell(f"cmm: {counted(len(self.refused), 'prompt')} {were} too long, without a call")
         return 1 if self.refused else 0
 
     def _sum_up(self, count: int, where: str) -> None:
         tell(
-            f"{count} calls in {time.perf_counter() - self._began:.1f} s, "
-            f"{self.caller.forwards} forward passes, model {self.caller.model.name}, "
+            f"{counted(count, 'call')} in {time.perf_counter() - self._began:.1f} s, "
+            f"{counted(self.caller.forwards, 'forward pass')}, model {self.caller.model.name}, "
             f"written to {where}"
         )
 
@@ -95,7 +96,7 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
     with ExitStack() as at_end:
         at_end.callback(journal.close)
         if len(journal):
-            tell(f"going on after {len(journal)} calls that are in {journal.path}")
+            tell(f"going on after {counted(len(journal), 'call')} of {journal.path}")
         try:
             for index, call in batch.calls(is_done, len(journal)):
                 journal.add(index, call.model_dump())
@@ -103,7 +104,7 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
             return stopped(batch, journal, lambda: write_whole(output, pieces()))
         except BaseException:
             if len(journal):
-                tell(f"{len(journal)} calls are in {journal.path}; the same command goes on")
+                tell(f"{counted(len(journal), 'call')} in {journal.path}; the same command goes on")
             raise
         write_whole(output, pieces())
         code = batch.finish(len(journal), str(output))

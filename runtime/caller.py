@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from cmm.compiler import CanonicalTable, TokenTable, compile_calls
 from cmm.compiler.artifact import arrays_of
+from cmm.compiler.utf8 import written_as
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput
-from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.runtime.backend import Backend, BackendEngine, BackendModel, backend_model
 from cmm.runtime.choose import TokenId
@@ -138,6 +139,7 @@ class Caller:
     def watch(self, observer: Observer) -> None:
         """Tell an observer from now on what is asked, decided and written."""
         observer.tokens = self.model.vocabulary.tokens
+        observer.read = self._format.reader(self.functions)
         self._observers.append(observer)
         self._engine.watch(observer)
 
@@ -242,7 +244,7 @@ class Caller:
     def _read(self, prompt: str, answer: Sequence[TokenId]) -> FunctionCall:
         """The call that the tokens spell."""
         tokens = self.model.vocabulary.tokens
-        text = b"".join(tokens[token] for token in answer).decode("utf-8")
+        text = written_as(tokens[token] for token in answer).decode("utf-8")
         try:
             name, parameters = self._format.parse(text, self.functions)
         except RecursionError:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from cmm.grammar.errors import CmmError
 from cmm.runtime import (
@@ -20,6 +20,7 @@ from cmm.runtime import (
     command_compile,
     command_explain,
     command_grade,
+    command_match,
     command_models,
     command_prove,
     command_rehearse,
@@ -36,7 +37,7 @@ COMMANDS: dict[str, tuple[Command, Options]] = {
     "call": (command_run.call, command_run.add_call),
     "compile": (command_compile.compile_table, command_compile.add_compile),
     "check": (command_check.check, command_check.add_check),
-    "match": (command_compile.match, command_compile.add_match),
+    "match": (command_match.match, command_match.add_match),
     "prove": (command_prove.prove, command_prove.add_prove),
     "explain": (command_explain.explain, command_explain.add_explain),
     "rehearse": (command_rehearse.rehearse_all, command_rehearse.add_rehearse),
@@ -51,13 +52,28 @@ HOME = Path(__file__).parent.parent
 # Exit codes: 0 done, 1 no match, 2 wrong input, 130 stopped by Ctrl-C.
 
 
+ASKING = ("cmm call", "cmm explain")  # they take a prompt
+
+
 class Parser(argparse.ArgumentParser):
-    """Says how a prompt that looks like an option is given."""
+    """Says how a prompt that looks like an option is given, and takes no option it does not know.
+
+    argparse leaves what a command does not know to the parser of all commands, which knows nothing
+    of the command.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Options and arguments; nothing may be left over."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Usage, the problem, exit code 2."""
-        if "required: prompt" in message or "unrecognized arguments: -" in message:
-            message += ' (a prompt that begins with - stands after --: cmm call -- "-x")'
+        dashed = "required: prompt" in message or "unrecognized arguments: -" in message
+        if dashed and self.prog in ASKING:
+            message += f' (a prompt that begins with - stands after --: {self.prog} -- "-x")'
         super().error(message)
 
 
@@ -79,22 +95,25 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def underscored(argument: str) -> str:
-    """A long option with underscores, so that dashes work as well.
+def dashed(argument: str) -> str:
+    """A long option with dashes, so that underscores work as well.
 
-    >>> underscored("--max-tokens=5"), underscored("a-b")
-    ('--max_tokens=5', 'a-b')
+    >>> dashed("--max_tokens=5"), dashed("a_b"), dashed("--functions-definition")
+    ('--max-tokens=5', 'a_b', '--functions_definition')
     """
     if not argument.startswith("--") or argument == "--":
         return argument
     name, equals, value = argument[2:].partition("=")
-    return "--" + name.replace("-", "_") + equals + value
+    name = name.replace("_", "-")
+    if name.startswith("functions-"):  # the one option whose name is given to us with underscores
+        name = name.replace("-", "_")
+    return "--" + name + equals + value
 
 
 def normalise(arguments: Sequence[str]) -> list[str]:
-    """Long options with underscores; what follows a lone `--` stays as it is."""
+    """Long options with dashes; what follows a lone `--` stays as it is."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    return [*map(underscored, arguments[:end]), *arguments[end:]]
+    return [*map(dashed, arguments[:end]), *arguments[end:]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

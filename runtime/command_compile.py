@@ -1,4 +1,4 @@
-"""`cmm compile` and `cmm match`: the automaton itself, without torch."""
+"""`cmm compile`: the automaton itself, without torch."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from cmm.compiler import (
     load_vocabulary,
     show_automaton,
 )
-from cmm.compiler import match as match_text
 from cmm.compiler.budget import calls_over_budget, over_budget
 from cmm.compiler.determinise import DEFAULT_STATE_BUDGET
 from cmm.compiler.store import about_calls
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
-from cmm.grammar.files import open_file, read_all, read_json
-from cmm.grammar.formats import FORMATS, HERMES, CallFormat
+from cmm.grammar.files import read_json
+from cmm.grammar.formats import FORMATS
 from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
-from cmm.runtime.command_run import FUNCTIONS, positive, shipped
-from cmm.runtime.display import printable, progress, tell
+from cmm.runtime.command_run import FUNCTIONS, add_order, positive, shipped
+from cmm.runtime.display import progress, tell
 from cmm.runtime.files import check_output
 from cmm.runtime.resolve import find_model
 
@@ -45,10 +45,11 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="whose tokens: name, hub id, folder or .gguf")
     parser.add_argument("--output", type=Path, metavar="F", help="write the table to this file too")
     parser.add_argument(
-        "--max_states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
+        "--max-states", type=positive, metavar="N", default=DEFAULT_STATE_BUDGET,
         help="refuse what needs more states than this",
     )  # fmt: skip
     parser.add_argument("--format", choices=FORMATS, default="hermes", help="of the calls")
+    add_order(parser)
     parser.add_argument("--show", choices=["grammar", "regex", "automaton"], help="print it")
 
 
@@ -65,7 +66,7 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
-    source = read_source(options.functions, options.schema)
+    source = read_source(options.functions, options.schema, options.order)
     if options.show:
         print(shown(source, FORMATS[options.format], options.show))
         return 0
@@ -94,7 +95,7 @@ def compile_folder(options: argparse.Namespace) -> int:
     with progress(len(paths)) as show:
         for path in paths:
             try:
-                source = read_source(path)
+                source = read_source(path, order=options.order)
                 grammar = source.grammar(FORMATS[options.format])
                 compiled = compile_source(source, grammar, vocabulary, options)
             except CmmError as error:
@@ -114,13 +115,14 @@ class Source:
     path: Path
     functions: tuple[FunctionSchema, ...] | None
     schema: Any = None
+    any_order: bool = False  # of arguments
 
     def grammar(self, form: CallFormat) -> Grammar:
         """The grammar of the calls, or of the values of the schema."""
         try:
             if self.functions is None:
-                return schema_grammar(self.schema)
-            return form.grammar(self.functions)
+                return schema_grammar(self.schema, any_order=self.any_order)
+            return form.grammar(self.functions, any_order=self.any_order)
         except CmmError as error:
             raise error.located(file=str(self.path)) from None
 
@@ -139,14 +141,16 @@ class Source:
         return calls_over_budget(self.functions, budget, error)
 
 
-def read_source(functions: Path | None, schema: Path | None = None) -> Source:
+def read_source(
+    functions: Path | None, schema: Path | None = None, order: str | None = None
+) -> Source:
     """A function file, the shipped one if none is named, or a file of a schema."""
     if functions is not None and schema is not None:
         raise InvalidInput("name a function file or --schema, not both", file=str(functions))
     if schema is not None:
-        return Source(schema, None, read_json(schema))
+        return Source(schema, None, read_json(schema), order == "any")
     path = functions or shipped(FUNCTIONS)
-    return Source(path, load_functions(path))
+    return Source(path, load_functions(path), any_order=order == "any")
 
 
 def compile_source(
@@ -154,7 +158,9 @@ def compile_source(
 ) -> Compiled:
     """The table of a source; its errors name the file, and the part that is over the budget."""
     form = FORMATS[options.format]
-    about = {} if source.functions is None else about_calls(source.functions, form)
+    about = {}
+    if source.functions is not None:
+        about = about_calls(source.functions, form, any_order=source.any_order)
     try:
         return compile_grammar(grammar, vocabulary, options.max_states, about)
     except StateBudgetExceeded as error:
@@ -186,33 +192,3 @@ def described(compiled: Compiled, model: str, path: Path | None, size: int) -> s
             f"file         {path or 'none could be written'}",
         ]
     )
-
-
-def add_match(parser: argparse.ArgumentParser) -> None:
-    """The options of `cmm match`."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="functions, then calls")
-    parser.add_argument("--schema", type=Path, metavar="F", help="one JSON Schema instead")
-
-
-def match(options: argparse.Namespace) -> int:
-    """Say of each call whether the automaton accepts it, or where it stops.
-
-    A file holds one call as the model writes it, {"name": …, "arguments": {…}}, in exactly that
-    spelling. With --schema the files are values.
-
-    examples:
-      cmm match functions.json call.json
-      cmm match --schema schema.json value.json
-    """
-    functions, *calls = [None, *options.files] if options.schema else options.files
-    if not calls:
-        raise InvalidInput("which call? name a file after the functions")
-    automaton = read_source(functions, options.schema).automaton(HERMES)
-    refused = 0
-    for path in calls:
-        with open_file(path) as stream:
-            text = read_all(stream, str(path)).strip(b" \t\r\n")
-        result = match_text(automaton, text)
-        print(f"{path}: {printable(result.explain(text))}")
-        refused += not result.accepted
-    return 1 if refused else 0

@@ -26,7 +26,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", help="the request")
     parser.add_argument("--functions", type=Path, metavar="F", help=str(FUNCTIONS))
     parser.add_argument("--model", metavar="M", help="of which only the tokenizer is needed")
-    parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
+    parser.add_argument("--prompts-config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--format", choices=FORMATS, help="how a call is written")
     parser.add_argument("--json", action="store_true", help="as JSON")
 

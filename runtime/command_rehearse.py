@@ -42,7 +42,7 @@ def rehearse_all(options: argparse.Namespace) -> int:
       cmm rehearse
       cmm rehearse --functions_definition tools.json --input prompts.json
     """
-    functions = read_functions(options.functions_definition, options.artifact)
+    functions = read_functions(options.functions_definition, options)
     prompts = load_prompts(options.input or shipped(PROMPTS))
     passed = True
     for finding in findings(functions, prompts, options):

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmm.compiler import TokenTable
-from cmm.compiler.store import functions_of
+from cmm.compiler.store import about_file
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
-from cmm.grammar.functions import FunctionSchema, load_functions
+from cmm.grammar.functions import FunctionSchema, load_functions, parse_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
-from cmm.runtime.display import is_live, progress
+from cmm.runtime.display import is_live, progress, tell
 from cmm.runtime.files import KEYS, check_output, is_stream, renamed
 from cmm.runtime.machine import DTYPES
 from cmm.runtime.observed import check_recording, recorded
@@ -49,22 +49,27 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="F", help=report)
 
 
+def add_order(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that make an automaton of calls."""
+    order = f"arguments as declared, or in any order where a function has up to {MOST_IN_ANY_ORDER}"
+    parser.add_argument("--order", choices=("declared", "any"), help=order)
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that asks a model."""
     artifact = "a file of `cmm compile --output`, in the place of the functions"
     parser.add_argument("--artifact", type=Path, metavar="F", help=artifact)
     parser.add_argument("--model", metavar="M", help="catalogue name, hub id, folder or .gguf file")
-    parser.add_argument("--max_tokens", type=positive, metavar="N", help="most tokens of one call")
-    parser.add_argument("--prompts_config", type=Path, metavar="F", help="prompt configuration")
+    parser.add_argument("--max-tokens", type=positive, metavar="N", help="most tokens of one call")
+    parser.add_argument("--prompts-config", type=Path, metavar="F", help="prompt configuration")
     parser.add_argument("--dtype", choices=DTYPES, help="bfloat16 where the processor has it")
     parser.add_argument("--threads", type=positive, metavar="N", help="the fast physical cores")
     form = "how a call is written (default: what the model's configuration says)"
     parser.add_argument("--format", choices=FORMATS, help=form)
-    order = f"arguments as declared, or in any order where a function has up to {MOST_IN_ANY_ORDER}"
-    parser.add_argument("--order", choices=("declared", "any"), default="declared", help=order)
+    add_order(parser)
     tokens = "spell as the tokenizer does (the default where that is known), or in any way"
     parser.add_argument("--tokens", choices=("canonical", "any"), help=tokens)
-    parser.add_argument("--no_prefix_cache", action="store_true", help="keep no prompt on disk")
+    parser.add_argument("--no-prefix-cache", action="store_true", help="keep no prompt on disk")
 
 
 def positive(text: str) -> int:
@@ -85,7 +90,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help=resume)
     size = "requests at once; as many as memory allows, up to 32"
-    parser.add_argument("--batch_size", type=positive, metavar="N", help=size)
+    parser.add_argument("--batch-size", type=positive, metavar="N", help=size)
     add_keys(parser)
     add_watching(parser)
     add_model_options(parser)
@@ -105,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
       cmm run --functions_definition tools.json --model ./my-model
       cmm run --input - --output - < prompts.jsonl
     """
-    functions = read_functions(options.functions_definition, options.artifact)
+    functions = read_functions(options.functions_definition, options)
     source = options.input or shipped(PROMPTS)
     if options.output.is_file() and source.is_file() and options.output.samefile(source):
         raise InvalidInput("is the input, and would be written over", file=str(options.output))
@@ -138,7 +143,7 @@ def call(options: argparse.Namespace) -> int:
       cmm call "What is the sum of 2 and 3?"
       cmm call "Greet john" --functions tools.json
     """
-    functions = read_functions(options.functions, options.artifact)
+    functions = read_functions(options.functions, options)
     prompt = parse_prompt(options.prompt, "the prompt")
     check_recording(options)
     caller = make_caller(functions, options)
@@ -149,13 +154,21 @@ def call(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_functions(path: Path | None, artifact: Path | None) -> Sequence[FunctionSchema]:
+def read_functions(path: Path | None, options: argparse.Namespace) -> Sequence[FunctionSchema]:
     """The functions of a file, or those that a compiled table was made of."""
-    if artifact is None:
+    if options.artifact is None:
         return load_functions(path or shipped(FUNCTIONS))
     if path is not None:
         raise InvalidInput("name a function file or --artifact, not both", file=str(path))
-    return functions_of(artifact)
+    about = about_file(options.artifact)
+    for option, made in (("format", about["call_format"]), ("order", about["order"])):
+        if getattr(options, option) not in (None, made):
+            raise InvalidInput(
+                f"was compiled with --{option} {made}, and --{option} "
+                f"{getattr(options, option)} is asked for",
+                file=str(options.artifact), advice="compile it again, or leave the option out",
+            )  # fmt: skip
+    return parse_functions(about["functions"])
 
 
 def make_caller(
@@ -168,7 +181,8 @@ def make_caller(
     from cmm.runtime.resolve import find_model
 
     if model is None:
-        place = find_model(options.model)
+        quiet = getattr(options, "quiet", False)
+        place = find_model(options.model, say=(lambda text: None) if quiet else tell)
         model = load_model(place, dtype=options.dtype, threads=options.threads)
     return Caller(
         functions,

@@ -34,6 +34,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "call"), counted(2, "pass")
+    ('1 call', '2 passes')
+    """
+    plural = what + ("es" if what.endswith("s") else "s")
+    return f"{count} {what if count == 1 else plural}"
+
+
 @contextmanager
 def progress(
     total: int | None,
@@ -52,11 +62,9 @@ def progress(
     elif not is_live():
         yield lambda line: print(printable(line), file=sys.stderr, flush=True)
     else:
-        from rich.console import Console
+        from cmm.runtime.live import Screen, live_calls
 
-        from cmm.runtime.live import live_calls
-
-        with live_calls(Console(stderr=True), total, done, what) as calls:
+        with live_calls(Screen(stderr=True), total, done, what) as calls:
             if caller is not None:
                 caller.watch(calls)
             yield calls.finished

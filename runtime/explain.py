@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cmm.grammar.formats import CallFormat
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.runtime.plain_text import PlainEncoder
 from cmm.runtime.prompt_config import PromptConfig

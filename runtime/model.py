@@ -12,6 +12,7 @@ import torch
 from safetensors import SafetensorError
 
 from cmm.compiler import Vocabulary, load_vocabulary
+from cmm.compiler.utf8 import CONTROL
 from cmm.grammar.errors import CmmError
 from cmm.runtime.choose import Logits, TokenId
 from cmm.runtime.display import hush_transformers
@@ -20,7 +21,7 @@ from cmm.runtime.plain_text import PlainEncoder, read_tokenizer
 from cmm.runtime.prefix import model_digest
 from cmm.runtime.prompts import ChatTemplate
 from cmm.runtime.resolve import ModelPlace
-from cmm.runtime.template import load_template
+from cmm.runtime.template import load_template, template_text
 
 # Rows are padded to a multiple of some power of two, and to leave room for further tokens: by 2 in
 # 1,000 in Qwen's models, by 23 in DeepSeek's; nobody pads by a tenth.
@@ -81,15 +82,21 @@ def load_model(place: ModelPlace, *, dtype: str | None = None, threads: int | No
         raise CmmError(f"the model cannot be loaded: {text}", file=folder) from error
     vocabulary = load_vocabulary(place.folder)
     encoder = PlainEncoder(read_tokenizer(place.folder / "tokenizer.json"), take=True)
-    check_width(network, vocabulary, place.name)
+    check_width(network, vocabulary, place.name, template_text(template))
     digest = model_digest(place.folder)
     return Model(place.name, network.eval(), template, encoder, vocabulary, digest)
 
 
-def check_width(network: Any, vocabulary: Vocabulary, name: str) -> None:
-    """Refuse a tokenizer that is another model's: with more tokens than rows, or with far fewer."""
+def check_width(network: Any, vocabulary: Vocabulary, name: str, template: str) -> None:
+    """Refuse a tokenizer that is another model's: with more tokens than rows, or with far fewer.
+
+    Only control tokens that the template does not name may be beyond: Gemma's text models have no
+    row for the token of images that their tokenizer knows.
+    """
     rows = network.get_output_embeddings().weight.shape[0]
-    if not LEAST_SHARE * rows <= vocabulary.size <= rows:
+    beyond = (vocabulary.tokens[i] for i in range(rows, vocabulary.size))
+    foreign = any(not t.startswith(CONTROL) or t[1:].decode() in template for t in beyond)
+    if foreign or vocabulary.size < LEAST_SHARE * rows:
         raise CmmError(
             f'the model "{name}" has {rows} rows of logits for {vocabulary.size} tokens: '
             "this tokenizer belongs to another model"

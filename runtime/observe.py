@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cmm.grammar.call_format import Written
 from cmm.runtime.choose import StateId, TokenId
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ class Observer:
     """
 
     all_logits = False  # compute the logits of all tokens at each decision: takes longer
-    tokens: Sequence[bytes] = ()  # the model's; set when the observer is handed to a caller
+    # set when the observer is handed to a caller:
+    tokens: Sequence[bytes] = ()  # the model's
+    read: Callable[[str], Written]  # a call that is written in part
 
     def asked(self, number: int, prompt: str) -> None:
         """A request was read."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cmm.compiler.artifact import Arrays, DamagedFile, read_arrays, write_arrays
+from cmm.compiler.artifact import FORMAT, Arrays, DamagedFile, read_arrays, write_arrays
 from cmm.compiler.cache import cache_dir, make_room, touch
 from cmm.runtime.choose import TokenId
 
@@ -27,7 +27,7 @@ class PrefixFile:
     """The file of one head for one model, dtype and version of what computes it."""
 
     def __init__(self, model: str, dtype: torch.dtype, head: Sequence[TokenId]) -> None:
-        made_by = [version("torch"), version("transformers"), torch.get_num_threads()]
+        made_by = [FORMAT, version("torch"), version("transformers"), torch.get_num_threads()]
         about = json.dumps([model, str(dtype), list(head), made_by])
         key = hashlib.sha256(about.encode()).hexdigest()
         self.path = cache_dir() / f"prefix-{key[:32]}.safetensors"

@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from cmm.data import data_path
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.files import invalid_shape, read_json
-from cmm.grammar.formats import FORMATS, HERMES, CallFormat
+from cmm.grammar.formats import FORMATS, HERMES
 
 ANY_FORMAT = "*"
 

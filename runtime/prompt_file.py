@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +17,7 @@ from cmm.grammar.files import open_file, parse_json, read_all
 
 LINES = (".jsonl", ".ndjson")
 STDIN = Path("-")
+EXAMPLE = '{"prompt": "Greet john"}'
 
 Placed = tuple[str, str]  # where a prompt stands, and its text
 
@@ -47,7 +49,7 @@ def open_prompts(path: Path) -> Prompts:
         return _of_stream("stdin", sys.stdin.buffer)
     stream = open_file(path)
     if path.suffix in LINES:
-        return Prompts(str(path), _of_lines(str(path), stream))
+        return _read_by_lines(str(path), stream)
     if not path.is_file():
         return _of_stream(str(path), stream)
     with stream:
@@ -65,7 +67,14 @@ def _of_stream(name: str, stream: BinaryIO) -> Prompts:
         start += line
     if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return _of_list(name, read_all(stream, name, start))
-    return Prompts(name, _of_lines(name, stream, start))
+    return _read_by_lines(name, stream, start)
+
+
+def _read_by_lines(name: str, stream: BinaryIO, start: bytes = b"") -> Prompts:
+    """The prompts of JSON Lines; the first one is read now, so that it is wrong before all work."""
+    lines = _of_lines(name, stream, start)
+    first = list(islice(lines, 1))
+    return Prompts(name, chain(first, lines))
 
 
 def _of_list(name: str, data: bytes) -> Prompts:
@@ -88,6 +97,7 @@ def _of_lines(name: str, stream: BinaryIO, start: bytes = b"") -> Iterator[Place
                 yield f"line {number}", parse_prompt(parse_json(line), "")
             except CmmError as error:
                 here = f"line {number}"
+                error.advice = error.advice or f"a line is a prompt such as {EXAMPLE}"
                 raise error.moved(partial(in_line, here)).located(file=name) from None
 
 
@@ -107,7 +117,7 @@ def parse_prompts(document: Any) -> tuple[Placed, ...]:
     (('/0', 'Greet john'), ('/1', 'What is 2 and 3?'))
     """
     if not isinstance(document, list):
-        raise InvalidInput("must be a list of prompts", advice='such as [{"prompt": "Greet john"}]')
+        raise InvalidInput("must be a list of prompts", advice=f"such as [{EXAMPLE}]")
     places = map(pointer, range(len(document)))
     return tuple(
         (place, parse_prompt(entry, place)) for place, entry in zip(places, document, strict=True)

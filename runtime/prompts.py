@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError
-from cmm.grammar.formats import CallFormat
 from cmm.grammar.functions import FunctionSchema
 from cmm.runtime.plain_text import PlainEncoder, unused_mark
 from cmm.runtime.prompt_config import Example, PromptConfig
@@ -62,7 +62,7 @@ def render_around(
     mark = unused_mark([*strings_of(tools), config.system or ""])
     place = f"{mark}request{mark}"
     safe_tools = map_strings(tools, lambda text: encoder.protect(text, mark))
-    rendered = render(template, config, safe_tools, place, call_format.shape)
+    rendered = render(template, config, safe_tools, place, call_format)
     rendered += call_format.prompt_suffix
     head, found, tail = rendered.partition(place)
     if not found or place in tail:
@@ -94,19 +94,24 @@ def render(
     config: PromptConfig,
     tools: list[dict[str, Any]],
     request: str,
-    shape: str = "",
+    call_format: CallFormat,
 ) -> str:
-    """The template's text for one request; a system text with {tools} lists them itself."""
+    """The template's text for one request; a system text with {tools} lists them itself.
+
+    The calls of examples are then in the format itself, else in the template's own spelling.
+    """
+    listed = config.system is not None and "{tools}" in config.system
+    form = call_format if listed else None
     messages: list[dict[str, Any]] = [
-        message for example in config.examples for message in example_messages(example)
+        message for example in config.examples for message in example_messages(example, form)
     ]
     messages.append({"role": "user", "content": request})
     arguments: dict[str, Any] = dict(config.template_arguments)
     if config.system is not None:
         listing = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-        system = config.system.replace("{shape}", shape).replace("{tools}", listing)
+        system = config.system.replace("{shape}", call_format.shape).replace("{tools}", listing)
         messages.insert(0, {"role": "system", "content": system})
-    if config.system is None or "{tools}" not in config.system:
+    if not listed:
         arguments["tools"] = tools
     try:
         text = template.apply_chat_template(
@@ -120,17 +125,20 @@ def render(
     return str(text)
 
 
-def example_messages(example: Example) -> list[dict[str, Any]]:
-    """The two turns of an example: the request, and the call in the template's own spelling."""
+def example_messages(example: Example, form: CallFormat | None) -> list[dict[str, Any]]:
+    """The two turns of an example: the request, and the call in a format or as the template does.
+
+    >>> from cmm.grammar.formats import PYTHONIC
+    >>> example_messages(Example(prompt="Hi", name="greet", parameters={"who": "x"}), PYTHONIC)[1]
+    {'role': 'assistant', 'content': 'greet(who="x")'}
+    """
+    asked = {"role": "user", "content": example.prompt}
+    if form is not None:
+        written = form.prompt_suffix + form.write(example.name, example.parameters)
+        return [asked, {"role": "assistant", "content": written}]
     call = {"name": example.name, "arguments": example.parameters}
-    return [
-        {"role": "user", "content": example.prompt},
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"type": "function", "function": call}],
-        },
-    ]
+    calls = [{"type": "function", "function": call}]
+    return [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
 
 
 def strings_of(value: Any) -> list[str]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cmm.compiler.utf8 import written_as
 from cmm.runtime.choose import StateId, TokenId
 from cmm.runtime.observe import Decision, Observer
-from cmm.runtime.partial import name_span
 
 if TYPE_CHECKING:
     from cmm.runtime.caller import FunctionCall
@@ -55,7 +55,7 @@ class Recorder(Observer):
         steps = list(self._steps(row, answer))
         self.calls.append({
             "prompt": row.prompt, "call": str(call), "function": call.name, "steps": steps,
-            "sure": sureness(row.decisions, [self.tokens[token] for token in answer]),
+            "sure": self._sureness(row, answer),
         })  # fmt: skip
 
     def _steps(self, row: Row, answer: Sequence[TokenId]) -> Iterator[dict[str, Any]]:
@@ -72,10 +72,17 @@ class Recorder(Observer):
                 step |= {"free": self._text(made.free), "changed": made.free != token}
             yield step
 
+    def _sureness(self, row: Row, answer: Sequence[TokenId]) -> dict[str, Any]:
+        texts = [written_as([self.tokens[token]]) for token in answer]
+        written = b"".join(texts).decode("utf-8", "ignore")
+        place = self.read(written).place
+        name = range(*(len(written[:end].encode()) for end in (place.start, place.stop)))
+        return sureness(row.decisions, texts, name)
+
     def _text(self, token: TokenId) -> str:
-        """A token to read; control tokens and rows that are no token by their number."""
-        text = self.tokens[token] if token < len(self.tokens) else b""
-        return text.decode("utf-8", "backslashreplace") or f"<control token {token}>"
+        """A token to read; rows that are no token by their number."""
+        text = written_as([self.tokens[token]] if token < len(self.tokens) else ())
+        return text.decode("utf-8", "backslashreplace") or f"<no token: {token}>"
 
 
 def finite(number: float) -> float | None:
@@ -83,21 +90,18 @@ def finite(number: float) -> float | None:
     return round(number, 4) if math.isfinite(number) else None
 
 
-def sureness(decisions: dict[int, Decision], texts: Sequence[bytes]) -> dict[str, Any]:
-    """The least lead over a runner-up, at the function's name and in the whole call.
+def sureness(decisions: dict[int, Decision], texts: Sequence[bytes], name: range) -> dict[str, Any]:
+    """The least lead over a runner-up, at the function's name (its bytes) and in the whole call.
 
     Leads are differences of logits: 1 means about 2.7 times as likely. Where nothing was to be
     decided there is none.
     """
-    written = b"".join(texts).decode("utf-8", "ignore")
-    span = name_span(written)
-    named = range(len(written[: span.start].encode()), len(written[: span.stop].encode()) + 1)
     at_name, overall, end = [], [], 0
     for place, text in enumerate(texts):
         start, end = end, end + len(text)
         if place in decisions:
             overall.append(decisions[place].margin)
-            if start < named.stop and named.start < end:
+            if start <= name.stop and name.start < end:
                 at_name.append(decisions[place].margin)
     return {
         "function_margin": finite(min(at_name, default=math.inf)),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cmm.grammar.errors import CmmError
 from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.runtime.catalogue import HubSource, read_catalogue
+from cmm.runtime.display import counted
 from cmm.runtime.grade import Contract, Verdict, grade
 from cmm.runtime.machine import free_memory
 from cmm.runtime.places import models_dir
@@ -169,7 +170,8 @@ def rehearse(
 ) -> Iterator[Finding]:  # fmt: skip
     """The findings that need a model. `other` makes a caller of other functions."""
     calls, seconds, forecast = timed(caller, prompts, tell)
-    spent = f"{len(calls)} calls in {seconds:.1f} s, {forecast:.0f} s foreseen after the first"
+    done = f"{counted(len(calls), 'call')} in {seconds:.1f} s"
+    spent = f"{done}, {forecast:.0f} s foreseen after the first"
     yield Finding("time", seconds < SECONDS, f"{spent}, {SECONDS} s allowed")
     yield contract("output", caller.functions, prompts, calls)
     runs = [calls, *([c.model_dump() for c in caller.call_many(prompts)] for _ in range(2))]

@@ -53,6 +53,11 @@ def load_template(folder: Path) -> ChatTemplate:
     return tokenizer
 
 
+def template_text(template: ChatTemplate) -> str:
+    """The Jinja text of a template, wherever it came from."""
+    return str(getattr(template, "text", None) or getattr(template, "chat_template", ""))
+
+
 def token_text(value: Any) -> str | None:
     """The text of a special token, which files write alone or with its properties.
 

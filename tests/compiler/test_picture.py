@@ -1,9 +1,12 @@
 """The picture holds every text of the automaton, folded, and nothing from the schema as markup."""
 
+import re
+
 import pytest
 
 from cmm.compiler import build_automaton
-from cmm.compiler.picture import as_html, as_svg, as_text, label_of, picture
+from cmm.compiler.drawing import as_html, as_svg
+from cmm.compiler.picture import Arrow, FramePicture, as_text, label_of, layers_of, picture
 from cmm.grammar import call_grammar, parse_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, Literal, choice
@@ -56,6 +59,36 @@ def test_every_frame_is_drawn_and_names_are_no_markup():
 def test_the_text_has_a_line_for_each_arrow():
     frames = frames_of(schema_grammar({"enum": ["a", "b"]}))
     assert as_text(frames) == 'start:\n     0 -> 1    "\n     1 -> 2    [a-b]"  end'
+
+
+def frame_of(*pairs):
+    return FramePicture("x", 0, tuple(Arrow(a, b, f"{a}{b}") for a, b in pairs), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "layers"),
+    [
+        ([(0, 1), (1, 2)], {0: 0, 1: 1, 2: 2}),
+        ([(0, 2), (0, 1), (1, 2)], {0: 0, 1: 1, 2: 2}),  # by the longest way
+        ([(0, 1), (1, 0), (1, 1), (1, 2)], {0: 0, 1: 1, 2: 2}),  # not by one that leads back
+        ([(0, 1), (5, 6)], {0: 0, 1: 1}),
+    ],
+)
+def test_states_stand_to_the_right_of_those_that_lead_to_them(pairs, layers):
+    assert layers_of(frame_of(*pairs)) == layers
+
+
+def test_no_label_covers_another_and_no_state_lies_on_an_arrow():
+    """Arrows that pass over columns have a place of their own in each."""
+    frame = frame_of((0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3), (3, 3))
+    drawn = as_svg(frame)
+    labels = [tuple(map(int, found)) for found in re.findall(r'<text x="(\d+)" y="(\d+)"', drawn)]
+    assert len(set(labels)) == len(labels) == 7
+    states = re.findall(r'<g transform="translate\((\d+) (\d+)\)">', drawn)
+    assert len(set(states)) == 4
+    through = [point for path in re.findall(r'd="M[^C]+C([^"]+)"', drawn)
+               for point in zip(*[iter(path.split())] * 2, strict=True)]  # fmt: skip
+    assert not set(through) & set(states)
 
 
 @pytest.mark.parametrize(

@@ -22,19 +22,20 @@ def byte_level():
     return tokenizer
 
 
-def test_byte_level_tokens_are_bytes_and_control_tokens_have_none(tmp_path):
+def test_byte_level_tokens_are_bytes_and_control_tokens_what_no_text_has(tmp_path):
     tokenizer = byte_level()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     for source in (tokenizer, tmp_path, str(tmp_path / "tokenizer.json")):
         tokens = load_vocabulary(source).tokens
-        assert [tokens[i] for i in (0, 65, 255, 256, 257)] == [
+        assert [tokens[i] for i in (0, 65, 254, 256, 257)] == [
             b"\0",
             b"A",
-            b"\xff",
+            b"\xfe",
             b" a",
             "é".encode(),
         ]
-        assert [tokens[258], tokens[259]] == [b"", b""]
+        assert tokens[255] == b""  # which marks control tokens
+        assert [tokens[258], tokens[259]] == [b"\xff<|end|>", b"\xff<tool_call>"]
         assert len(tokens) == 260
 
 
@@ -52,7 +53,7 @@ def test_sentencepiece_tokens(tmp_path):
     document = {"model": {"type": "BPE", "vocab": vocabulary},
                 "added_tokens": [{"id": 0, "content": "<pad>"}]}  # fmt: skip
     (tmp_path / "tokenizer.json").write_text(json.dumps(document))
-    assert list(load_vocabulary(tmp_path).tokens) == [b"", b"\n", b" a", "é".encode()]
+    assert list(load_vocabulary(tmp_path).tokens) == [b"\xff<pad>", b"\n", b" a", "é".encode()]
 
 
 @pytest.mark.parametrize(

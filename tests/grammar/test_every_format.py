@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scale import tries
 
 from cmm.compiler import build_automaton
+from cmm.compiler.utf8 import control_token, written_as
 from cmm.grammar import Unsupported, parse_functions
 from cmm.grammar.formats import FORMATS
 
@@ -54,6 +55,7 @@ SPELLED = {
     "gemma": spelled_gemma,
 }  # fmt: skip
 WITHOUT_NESTING = {"gemma"}
+MARKS = {"gemma": ["<escape>"]}  # what is a control token where the model has one of that text
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
@@ -91,18 +93,37 @@ def calls(draw, kinds):
     return function, arguments, texts
 
 
+def check_beginning(read, text, made):
+    """What is read of a call that is not finished is a part of it."""
+    _, arguments, _ = made
+    written = read(text)
+    assert "do_it".startswith(written.name)
+    assert text[written.place.start : written.place.stop] == written.name
+    assert {key: arguments[key] for key in written.arguments or {}} == (written.arguments or {})
+    assert str(written).startswith(written.name)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_spelled_call_is_accepted_and_read_back_equal(name):
     form, kinds = FORMATS[name], SCALARS if name in WITHOUT_NESTING else tuple(KINDS)
 
     @settings(max_examples=tries(25), deadline=None)
-    @given(calls(kinds))
-    def holds(made):
+    @given(calls(kinds), st.data())
+    def holds(made, data):
         function, arguments, texts = made
         functions = parse_functions([function])
         text = SPELLED[name]("do_it", arguments, texts)
         assert build_automaton(form.grammar(functions)).accepts(text)
         assert form.parse(text, functions) == ("do_it", arguments)
+        if all(key in texts for key, value in arguments.items() if isinstance(value, str)):
+            assert form.write("do_it", arguments) == text
+        check_beginning(form.reader(functions), text[: data.draw(st.integers(0, len(text)))], made)
+        for mark in MARKS.get(name, ()):
+            automaton = build_automaton(form.grammar(functions), controls=[mark])
+            marked = text.encode().replace(mark.encode(), control_token(mark))
+            assert automaton.accepts(marked)
+            assert automaton.accepts(text) == (marked == text.encode())
+            assert written_as([marked]).decode() == text
 
     holds()
 
@@ -125,6 +146,52 @@ def test_arguments_in_any_order(name):
     assert form.parse(text, functions) == ("f", {"a": 1, "b": "x"})
     alone = SPELLED[name]("f", {"b": "x"}, {"b"})
     assert not build_automaton(form.grammar(functions, any_order=True)).accepts(alone)
+
+
+# What is shown of a call while it is written: the format, so much of it, and what a person reads.
+BEGUN = [
+    ("hermes", '{"na', ""),
+    ("hermes", '{"name": "f', "f"),
+    ("hermes", '{"name": "f", "argu', "f"),
+    ("hermes", '{"name": "f", "arguments": {"n": 2.0, "s', "f(n=2.0, s"),
+    ("hermes", '{"name": "f", "arguments": {"n":', "f(n="),
+    ("hermes", '{"name": "f", "arguments": {"n": 2.', "f(n=2."),
+    ("pythonic", "f(n=1.5e", "f(n=1.5e"),
+    ("hermes", '{"name": "f", "arguments": {"s": "ab c', 'f(s="ab c'),
+    ("hermes", '{"name": "f", "arguments": {"s": "ab c", "b": tr', "f(s='ab c', b=tr"),
+    ("hermes", '{"name": "f", "arguments": {"s": "}}"}}', "f(s='}}')"),
+    ("json", '{"name": "f", "parameters": {"l": [1, 2', "f(l=[1, 2"),
+    ("json", '{"name": "f", "parameters": {"l": {"k": {}}', "f(l={'k': {}}"),
+    ("json", '{"name": "f", "parameters": {}}', "f()"),
+    ("json", '{"name": "f", "arguments": {}}', "f"),
+    ("xml", "<func", ""),
+    ("xml", "<function=f>", "f"),
+    ("xml", "<function=f>\n<parameter=n>", "f(n"),
+    ("xml", "<function=f>\n<parameter=n>\n1", "f(n=1"),
+    ("xml", "<function=f>\n<parameter=n>\n1\n</parameter>\n<parameter=s>\nx", 'f(n=1, s="x'),
+    ("xml", "<function=f>\n<parameter=s>\n<parameter=n>\n</par", 'f(s="<parameter=n>'),
+    ("xml", "<function=f>\n<parameter=n>\n1\n</parameter>\n</function>", "f(n=1)"),
+    ("pythonic", "f", "f"),
+    ("pythonic", "f(n=1, s", "f(n=1, s"),
+    ("pythonic", "f(n=1,", "f(n=1"),
+    ("hermes", '{"name": "f", "arguments": {"n": 1,', "f(n=1"),
+    ("pythonic", 'f(s="a, b=1", b=Tr', "f(s='a, b=1', b=Tr"),
+    ("pythonic", 'f(b=True, s="x")', "f(b=True, s='x')"),
+    ("gemma", "ca", ""),
+    ("gemma", "call:f", "f"),
+    ("gemma", "call:f{n:1", "f(n=1"),
+    ("gemma", "call:f{n:1,s:<esc", "f(n=1, s="),
+    ("gemma", "call:f{n:1,s:<escape>x,n:2", 'f(n=1, s="x,n:2'),
+    ("gemma", "call:f{s:<escape>x<escape>,n", "f(s='x', n"),
+    ("gemma", "call:f{s:<escape><escape>}", "f(s='')"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "shown"), BEGUN)
+def test_what_is_shown_of_a_call_that_is_being_written(name, text, shown):
+    parameters = {"n": {"type": "number"}, "s": {"type": "string"}, "b": {"type": "boolean"}}
+    functions = parse_functions([{"name": "f", "parameters": parameters}])
+    assert str(FORMATS[name].reader(functions)(text)) == shown
 
 
 S = {"type": "string"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
@@ -21,14 +23,14 @@ TEMPLATE = (
 )
 
 
-def tiny_tokenizer() -> Tokenizer:
-    """All 256 bytes, a few merges, four control tokens."""
+def tiny_tokenizer(*more: str) -> Tokenizer:
+    """All 256 bytes, a few merges, four control tokens and perhaps more."""
     words = sorted(ByteLevel.alphabet()) + [left + right for left, right in MERGES]
     tokenizer = Tokenizer(BPE({word: i for i, word in enumerate(words)}, MERGES))
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     tokenizer.decoder = ByteLevelDecoder()
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text in CONTROLS[:2]])
-    tokenizer.add_tokens([AddedToken(text, special=False) for text in CONTROLS[2:]])
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in (*CONTROLS[2:], *more)])
     return tokenizer
 
 
@@ -89,6 +91,15 @@ def tiny_network(seed: int, rows: int, kind: str = "Qwen3") -> Any:
     config, network, more = FAMILIES[kind]
     made = getattr(transformers, config)(vocab_size=rows, **{**SIZES, **more})
     return getattr(transformers, network)(made).to(torch.float32).eval()
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other make tiny networks slow on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 class Template:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,10 @@ WRONG = [
     (["run", "--output", "object.json/calls.json"], "object.json: the folder cannot be made"),
     (["run", "--prompts_config", "broken.json"], "broken.json @ line 1 column 3: broken JSON"),
     (["run", "--prompts-config=number.json"], "number.json: "),
+    (
+        ["run", "--input", "first.jsonl", "--model", "nonsense"],
+        'first.jsonl @ line 2: has no "prompt"',
+    ),
     (["run", "--model", "nonsense"], 'there is no model "nonsense"'),
     (["call", "Hi", "--functions", "broken.json"], "broken.json @ line 1 column 3: broken JSON"),
     (["models", "pull"], "which model?"),
@@ -42,6 +47,7 @@ FILES = {
     "number.json": '["Hi", {"prompt": 3}]',
     "keyless.json": '[{"text": "Hi"}]',
     "half.json": '["\\ud800"]',
+    "first.jsonl": '\n{"text": "Hi"}\n"x"\n',
 }
 
 
@@ -80,10 +86,40 @@ def test_help_holds_examples(name: str, capsys: pytest.CaptureFixture[str]) -> N
     assert f"examples:\n  cmm {name}" in out
 
 
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_options_are_written_with_dashes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """All but the one whose name is not ours."""
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    options = set(re.findall(r"--\w[\w-]*", capsys.readouterr().out))
+    assert {option for option in options if "_" in option} <= {"--functions_definition"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command", "told"),
+    [
+        (["call", "-x"], "call", 'cmm call -- "-x"'),
+        (["explain", "-x"], "explain", 'cmm explain -- "-x"'),
+        (["call", "a", "-x"], "call", 'cmm call -- "-x"'),
+        (["run", "-x"], "run", ""),
+        (["cache", "-x"], "cache", ""),
+    ],
+)
+def test_only_commands_with_a_prompt_speak_of_one(
+    arguments: list[str], command: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    err = capsys.readouterr().err
+    assert f"usage: cmm {command} " in err
+    assert ("stands after --" in err) == bool(told)
+    assert told in err
+
+
 def test_dashes_and_underscores() -> None:
-    given = ["call", "--max-tokens=9", "--prompts-config", "a-b", "--", "--not-an-option"]
+    given = ["call", "--max_tokens=9", "--prompts_config", "a-b", "--", "--not-an-option"]
     assert normalise(given) == [
-        "call", "--max_tokens=9", "--prompts_config", "a-b", "--", "--not-an-option",
+        "call", "--max-tokens=9", "--prompts-config", "a-b", "--", "--not-an-option",
     ]  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import pytest
 from runtime_doubles import tiny_tokenizer
 
 from cmm.compiler.cache import cached_files, make_room
-from cmm.compiler.store import functions_of
-from cmm.grammar import InvalidInput
+from cmm.compiler.store import about_file
+from cmm.grammar import InvalidInput, parse_functions
 from cmm.runtime import command_compile
 from cmm.runtime.cli import main
 from cmm.runtime.resolve import ModelPlace
@@ -96,13 +96,13 @@ def test_the_longest_unused_files_go_first(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_table_holds_its_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["compile", "sets/a.json", "--output", "a.cmm"])
-    [function] = functions_of(tmp_path / "a.cmm")
+    [function] = parse_functions(about_file(tmp_path / "a.cmm")["functions"])
     assert (function.name, function.description) == ("greet", "Greets")
     assert function.parameters["properties"] == {"name": {"type": "string"}}
     Path("schema.json").write_text("{}")
     main(["compile", "--schema", "schema.json", "--output", "s.cmm"])
     with pytest.raises(InvalidInput, match="was not made of functions"):
-        functions_of(tmp_path / "s.cmm")
+        about_file(tmp_path / "s.cmm")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,26 @@ MATCHES = [
     (None, CALL.replace("greet", "great"), 1, "stops at byte 16"),
     (None, CALL.replace('"john"', "1"), 1, 'found "1", expected "\\""'),
     (None, "", 1, "found the end"),
+    (None, CALL.replace(": ", ":"), 0, f"accepted; written as the model writes it: {CALL}"),
+    (
+        None,
+        '{"arguments": {"name": "john"},\n "name": "fn_greet"}',
+        0,
+        f"the model writes it: {CALL}",
+    ),
+    (None, '{"prompt": "Hi", "name": "fn_greet", "parameters": {"name": "john"}}', 0, CALL),
+    (None, '{"prompt": "Hi", "fn_name": "fn_greet", "args": {"name": "john"}}', 0, CALL),
+    (
+        None,
+        '{"name": "fn_greet", "parameters": {"name": 1}}',
+        1,
+        'found "1", expected "\\""; written as',
+    ),
+    (None, '{"name": "fn_add_numbers", "parameters": {"b": 1, "a": 2.0}}', 0, '{"a": 2.0, "b": 1}'),
+    (None, '{"parameters": {}}', 1, "stops at byte 2"),
+    (None, "{" * 5000, 1, "stops at byte 1"),
+    (None, '[{"name": 7, "parameters": {}}]', 1, "stops at byte 0"),
+    ('{"type": "object", "properties": {"a": {}}}', '{"a":[1,2]}', 0, 'it: {"a": [1, 2]}'),
     ('{"type": "integer"}', "-12", 0, "accepted"),
     ('{"type": "integer"}', "1.5", 1, "stops at byte 1"),
 ]
@@ -83,6 +104,35 @@ def test_match(
     out = capsys.readouterr().out
     assert out.startswith("call.json: ")
     assert message in out
+
+
+def test_match_reads_what_a_run_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"prompt": "x", "name": name, "parameters": {"name": "a"}} for name in ("fn_greet", "f")
+    ]
+    Path("calls.json").write_text(json.dumps(rows, indent=2))
+    functions = str(command_compile.shipped(command_compile.FUNCTIONS))
+    assert main(["match", functions, "calls.json"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("calls.json @ /0: accepted; written as the model writes it: {")
+    assert second.startswith("calls.json @ /1: stops at byte 11: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "json"], "was compiled with --format gemma, and --format json is asked for"),
+        (["--order", "declared"], "was compiled with --order any, and --order declared is asked"),
+        (["--format", "gemma", "--order", "any", "--model", "nonsense"], "there is no model"),
+        (["--functions", "f.json"], "name a function file or --artifact, not both"),
+    ],
+)
+def test_a_table_and_options_that_say_otherwise(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", "--format", "gemma", "--order", "any", "--output", "t.cmm"]) == 0
+    assert main(["call", "Hi", "--artifact", "t.cmm", *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("output", "begins"), [("a.html", "<!doctype html>"), ("a.svg", "<svg ")])

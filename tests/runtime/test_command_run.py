@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,7 +115,7 @@ def test_default_functions_are_found_under_both_spellings(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "input").mkdir(parents=True)
     (tmp_path / "data" / "input" / name).write_text('[{"name": "only", "parameters": {}}]')
-    assert [f.name for f in command_run.read_functions(None, None)] == ["only"]
+    assert [f.name for f in command_run.read_functions(None, Namespace(artifact=None))] == ["only"]
 
 
 def test_no_prompt_no_call(tmp_path: Path, run: Callable[..., int]) -> None:

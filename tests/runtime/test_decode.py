@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from runtime_doubles import FAMILIES, tiny_network, tiny_tokenizer
+from runtime_doubles import FAMILIES, one_thread, tiny_network, tiny_tokenizer  # noqa: F401
 from scale import tries
 
 from cmm.compiler import compile_functions, load_vocabulary
@@ -28,20 +28,12 @@ FUNCTIONS = [
     {"name": "greet", "parameters": {"name": {"type": "string"}, "loud": {"type": "boolean"}}},
     {"name": "now", "parameters": {}},
 ]
+pytestmark = pytest.mark.usefixtures("one_thread")
 VOCABULARY = load_vocabulary(tiny_tokenizer())
 TABLES = {
     count: compile_functions(parse_functions(FUNCTIONS[:count]), VOCABULARY) for count in (1, 2, 4)
 }
 PADDED = VOCABULARY.size + 13  # logits have more rows than there are tokens
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make tiny networks slow on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def slow_logits(network: Any) -> Any:

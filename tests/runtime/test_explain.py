@@ -84,7 +84,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = out.splitlines()
     assert lines[0].split()[2:] == ["control", "<|im_start|>"]
     assert any(line.endswith("request   \\x1b") for line in lines)
-    assert err.startswith(f"{len(lines)} tokens: 6 control, ")
+    assert err.startswith(f"{len(lines)} tokens: 16 control, ")  # 10 of them in two examples
     assert main([*arguments, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == len(lines)

@@ -3,70 +3,40 @@
 from __future__ import annotations
 
 import io
-import json
+import re
 import sys
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.console import Console
 
+from cmm.grammar import HERMES, parse_functions
 from cmm.runtime import display
-from cmm.runtime.live import LiveCalls, live_calls
-from cmm.runtime.partial import name_span, partial_call
+from cmm.runtime.live import BEHIND, LiveCalls, Screen, live_calls
 
-# (what is written so far, what is shown of it)
-PARTIAL = [
-    ('{"na', ""),
-    ('{"name": "fn_add', "fn_add"),
-    ('{"name": "fn_add", "argu', "fn_add"),
-    ('{"name": "fn_add", "arguments": {"a": 2.0, "b', "fn_add(a=2.0, b"),
-    ('{"name": "fn_add", "arguments": {"a":', "fn_add(a="),
-    ('{"name": "f", "arguments": {"s": "ab c', 'f(s="ab c'),
-    ('{"name": "f", "arguments": {"s": "ab c", "t": tr', "f(s='ab c', t=tr"),
-    ('{"name": "f", "parameters": {"a": [1, 2', "f(a=[1, 2"),
-    ('{"name": "f", "parameters": {}}', "f()"),
-    ("<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\nx", "f(a=1, b=x"),
-    ("f(a=1, b", "f(a=1, b"),
-    ("call:f{a:1", "call:f{a:1"),
-]
+FUNCTIONS = parse_functions([{"name": "f", "parameters": {}}])
 
 
-@pytest.mark.parametrize(("text", "shown"), PARTIAL)
-def test_a_call_that_is_being_written(text: str, shown: str) -> None:
-    assert partial_call(text) == shown
-
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner),
-    max_leaves=4,
-)
-
-
-@given(st.text(max_size=5), st.dictionaries(st.text(max_size=4), values, max_size=3), st.data())
-def test_every_beginning_can_be_shown(name: str, arguments: dict, data: st.DataObject) -> None:  # type: ignore[type-arg]
-    text = json.dumps({"name": name, "arguments": arguments})
-    cut = data.draw(st.integers(0, len(text)))
-    assert isinstance(partial_call(text[:cut]), str)
-    span = name_span(text)
-    assert json.loads(f'"{text[span.start : span.stop]}"') == name
-
-
-def screen(**options: object) -> Console:
-    return Console(
+def screen(**options: object) -> Screen:
+    return Screen(
         file=io.StringIO(), force_terminal=True, color_system="standard", width=30, height=6,
         legacy_windows=False, _environ={}, **options,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def calls_on(console: Console, total: int | None = 4) -> LiveCalls:
-    calls = LiveCalls(console, total, 0, "calls")
+def made_known(calls: LiveCalls) -> LiveCalls:
     calls.tokens = [bytes([byte]) for byte in range(256)]
+    calls.read = HERMES.reader(FUNCTIONS)
     return calls
 
 
-def drawn(console: Console, calls: LiveCalls) -> str:
+def calls_on(console: Screen, total: int | None = 4) -> LiveCalls:
+    return made_known(LiveCalls(console, total, 0, "calls"))
+
+
+def drawn(console: Screen, calls: LiveCalls) -> str:
+    """What is drawn once every row has grown to its end."""
+    while calls.grow(range(9)):
+        pass
     with console.capture() as capture:
         console.print(calls)
     return capture.get()
@@ -103,20 +73,64 @@ def test_long_calls_are_cut_where_the_screen_ends() -> None:
     console = screen()
     calls = calls_on(console)
     calls.wrote(0, list(b'{"name": "' + b"x" * 50))
+    drawn(console, calls)
     with console.capture() as capture:
         console.print(calls, soft_wrap=True)
     assert capture.get().startswith(f"\x1b[90m{'x' * 30}\x1b[0m\n\x1b[90m{'x' * 20}\x1b[0m\n")
 
 
-def test_the_lines_are_redrawn_and_taken_away() -> None:
+ANSWER = list(b'{"name": "f", "arguments": {"a": 2.0, "b": "xyz"}}')
+
+
+def frames_of(console: Screen) -> list[str]:
+    """The gray lines as they were drawn, one after the other."""
+    found = re.findall("\x1b\\[90m(.*?)\x1b", console.file.getvalue())  # type: ignore[attr-defined]
+    return [frame for frame, before in zip(found, ["", *found], strict=False) if frame != before]
+
+
+@pytest.mark.parametrize("at_once", [1, 4, BEHIND, len(ANSWER)])
+def test_a_line_grows_a_token_at_a_time_however_many_a_pass_brings(at_once: int) -> None:
+    """Tokens are bytes here. Only where many wait several appear together, and then few."""
+    console = screen()
+    with live_calls(console, 1) as calls:
+        made_known(calls)
+        for end in range(at_once, len(ANSWER) + at_once, at_once):
+            calls.wrote(0, ANSWER[:end])
+            while calls.grow([0]):
+                pass
+        calls.answered(0, None, ANSWER)
+        calls.finished("f(a=2.0, b='xyz')")
+    frames = frames_of(console)
+    every = [str(calls.read(bytes(ANSWER[:end]).decode())) for end in range(len(ANSWER) + 1)]
+    shown = list(dict.fromkeys(filter(None, every)))
+    assert frames == (shown if at_once <= BEHIND else [text for text in shown if text in frames])
+    assert frames[-1] == "f(a=2.0, b='xyz')"
+    assert len(frames) > BEHIND
+
+
+def test_tokens_are_drawn_while_nothing_else_happens() -> None:
+    """By a thread of their own: the one that decodes is in the middle of a pass."""
+    console = screen()
+    with live_calls(console, 1) as calls:
+        made_known(calls)
+        calls.wrote(0, ANSWER[:37])
+        calls.passed()
+        until = time.monotonic() + 10
+        while "f(a=2.0" not in console.file.getvalue() and time.monotonic() < until:  # type: ignore[attr-defined]
+            time.sleep(0.01)
+        assert "f(a=2.0" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert not calls.grow([1])
+
+
+def test_the_lines_are_taken_away() -> None:
     console = screen()
     with live_calls(console, 2) as calls:
-        calls.tokens = [bytes([byte]) for byte in range(256)]
-        calls.wrote(0, list(b"f("))
-        calls.redraw()
-        assert "\x1b[90mf(\x1b[0m" in console.file.getvalue()  # type: ignore[attr-defined]
+        made_known(calls)
+        calls.wrote(0, ANSWER)
+        calls.answered(0, None, ANSWER)
         calls.finished("f()")
     text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert frames_of(console)[-1] == "f(a=2.0, b='xyz')"
     assert "f()\n" in text
     assert text.rstrip("\x1b[?25h\n\r").endswith("\x1b[2K")  # erased: what is drawn last is nothing
 

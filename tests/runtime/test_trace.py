@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cmm.grammar import HERMES
 from cmm.runtime import command_run
 from cmm.runtime.caller import FunctionCall
 from cmm.runtime.cli import main
@@ -27,6 +28,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chr
 def play(observer: Observer) -> None:
     """One call of f_g: the name in two tokens, the second of which the model alone would not say."""
     observer.tokens = TOKENS
+    observer.read = HERMES.reader([])
     observer.asked(0, "Do <b>g</b> </script>")
     observer.wrote(0, ANSWER[:1])
     observer.decided(0, Decision(1, 1, "s", 2, 3.0, True, 1))
@@ -74,7 +76,7 @@ def test_each_token_is_told_of() -> None:
             "allowed": 9,
             "margin": None,
             "state": 0,
-            "free": "<control token 5>",
+            "free": "<no token: 5>",
             "changed": True,
         },
     ]
