@@ -20,8 +20,8 @@ from cmm.grammar.values import ANYTHING, NOTHING, Values
 
 MANY_CASES = 8  # from so many on it is worth asking which of them are empty
 # What taking sets of values together may cost, in states of the contents of strings: the costliest
-# schemas that are of use need a third of it and three seconds; what needs more needs minutes.
-MOST_COST = 4_000_000
+# schemas that are of use need two thirds of it and three seconds; what needs more needs minutes.
+MOST_COST = 2_500_000
 COMBINATION_COST = 16  # of two sets without any string
 
 
