@@ -22,7 +22,7 @@ from cmm.grammar.errors import InvalidInput
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
 HEADER = "cmm"  # our JSON in the file's metadata
-FORMAT = 13  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+FORMAT = 14  # raise it whenever the meaning of a file changes: older ones are then rebuilt
 DTYPES = {
     "I64": np.dtype("<i8"),
     "BOOL": np.dtype(np.bool_),

@@ -4,6 +4,9 @@ Whatever state a token began in, once it has come to the state that another one 
 same node of the trie, all tokens below that node go on as they do from that other one: a bough,
 kept as one node instead of 147,000 tokens. The JSON string's body is the state that all automata
 share; in a string with a pattern it is each state that many characters lead back to.
+
+A row that would be too long, as in the middle of a host name, is one bough from the root: it is
+not stored, but read from its own state when it is asked for.
 """
 
 from __future__ import annotations
@@ -76,6 +79,12 @@ def wide_states(automaton: ByteAutomaton) -> tuple[int, ...]:
     widths = np.bincount(automaton.classes, minlength=automaton.moves.shape[1])
     own = np.arange(len(automaton.moves))
     loops = ((automaton.moves == own[:, None]) * widths).sum(axis=1) >= WIDE
+    return tuple(np.flatnonzero(loops & readable(automaton)).tolist())
+
+
+def readable(automaton: ByteAutomaton) -> Bools:
+    """From which states may the trie be read: of frames of an automaton's own that call nothing."""
     calling = np.unique(automaton.frame[(automaton.moves <= CALL).any(axis=1)])
-    fits = loops & ~np.isin(automaton.frame, calling) & (own >= automaton.text_states)
-    return tuple(np.flatnonzero(fits).tolist())
+    found: Bools = ~np.isin(automaton.frame, calling)
+    found[: automaton.text_states] = False
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from cmm.compiler.exits import ExitTrie
 from cmm.compiler.nfa import FAR
 from cmm.compiler.reached import Reached
 from cmm.compiler.relaxation import Rules, relaxed
-from cmm.compiler.rows import Rows
+from cmm.compiler.rows import Rows, Targets
 from cmm.compiler.trie import Trie, ranges
 
 Int32s = npt.NDArray[np.int32]
@@ -279,26 +279,41 @@ class BoughEdges:
 
 
 def bough_edges(
-    rows: Rows, wide: Sequence[Boughs], trie: Trie, automaton: ByteAutomaton
+    rows: Rows,
+    wide: Sequence[Boughs],
+    long: Mapping[int, Targets],
+    trie: Trie,
+    automaton: ByteAutomaton,
 ) -> BoughEdges:
-    """The distinct edges below all boughs but those of the JSON string's body."""
+    """The distinct edges below all boughs but those of the JSON string's body.
+
+    `wide` are the readings of the trie that rows share, `long` where the tokens lead of each state
+    whose whole row is read.
+    """
     origin = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.bough_starts))
     origin += automaton.text_states
     bounded = np.isin(automaton.frame, _bounded_frames(automaton))
-    known: dict[tuple[int, int], Int32s] = {}
+    known: dict[tuple[int, int], tuple[Int32s, Int32s]] = {}
+
+    def below(node: int, base: int, state: int) -> tuple[Int32s, Int32s]:
+        """Where the tokens below a bough lead, and what they count from its node on."""
+        if base > len(wide):
+            return long[state].control, long[state].spent
+        if (node, base) not in known:
+            read = wide[base - 1]
+            kinds = np.unique(read.target[trie.low[node] : trie.high[node]])
+            kinds = kinds[kinds >= 0]
+            counted = read.targets.spent[kinds] - read.spent[node]
+            known[node, base] = read.targets.control[kinds], counted
+        return known[node, base]
+
     found = [np.zeros((2, 0), np.int32)]
     for k in np.flatnonzero(rows.bough_bases).tolist():
-        node, base = int(rows.bough_nodes[k]), wide[int(rows.bough_bases[k]) - 1]
-        key = node, int(rows.bough_bases[k])
-        if key not in known:
-            kinds = np.unique(base.target[trie.low[node] : trie.high[node]])
-            known[key] = kinds[kinds >= 0]
-        kinds = known[key]
-        control = base.targets.control[kinds]
-        before = rows.targets.spent[rows.bough_targets[k]] - base.spent[node]
-        cost = before + base.targets.spent[kinds] + automaton.need[control]
-        kept = (cost == automaton.need[origin[k]]) | ~bounded[origin[k]]
-        found.append(np.stack([np.full(kept.sum(), origin[k]), control[kept]]))
+        state = int(origin[k])
+        control, counted = below(int(rows.bough_nodes[k]), int(rows.bough_bases[k]), state)
+        cost = rows.targets.spent[rows.bough_targets[k]] + counted + automaton.need[control]
+        kept = (cost == automaton.need[state]) | ~bounded[state]
+        found.append(np.stack([np.full(kept.sum(), state), control[kept]]))
     return BoughEdges(*np.concatenate(found, axis=1))
 
 

@@ -12,14 +12,15 @@ them again; what it has entered and not left are its levels. Two things are left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cmm.compiler.automaton import CALL, DEAD, POP, ByteAutomaton
-from cmm.compiler.boughs import Boughs
+from cmm.compiler.boughs import Boughs, readable
 from cmm.compiler.nfa import FAR, UNBOUNDED
 from cmm.compiler.rows import Exits, Rows, Targets, distinct_rows, gathered
 from cmm.compiler.trie import Trie, ranges
@@ -27,6 +28,9 @@ from cmm.grammar.errors import RowBudgetExceeded
 
 Int32s = npt.NDArray[np.int32]
 MOST_FOLLOWED = 12_000_000  # states of tokens on their way: about 1 GB with what is made of them
+LONG_ROW = 16_000  # followed for one state: such a row is read when it is asked for
+MOST_LONG = 500  # such rows, each of which is measured once
+LONG_AT_ONCE = 16
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -41,6 +45,12 @@ class Front:
     stack: Int32s  # the levels it has entered: a number of Levels
     spent: Int32s  # what it has counted in its level
     thin: Int32s  # on which bough, else -1: there only tokens that leave the string are followed
+
+    @classmethod
+    def starting(cls, states: Int32s) -> Front:
+        """Before the first byte of any token, in each of some states."""
+        zero = np.zeros_like(states)
+        return cls(states, zero, states, zero, zero, zero - 1)
 
     def __getitem__(self, chosen: npt.NDArray[np.generic]) -> Front:
         return Front(*(getattr(self, item.name)[chosen] for item in fields(self)))
@@ -85,9 +95,16 @@ class Levels:
         return np.where(inside, chosen[:, 2], FAR), np.where(inside, chosen[:, 3], 0)
 
 
+class Lifted(NamedTuple):
+    """Rows, and where the tokens of each state lead whose row is read when it is asked for."""
+
+    rows: Rows
+    long: Mapping[int, Targets]
+
+
 def lift(
     automaton: ByteAutomaton, trie: Trie, first: int, last: int, bases: Sequence[Boughs] = ()
-) -> Rows:
+) -> Lifted:
     """The rows of the control states first up to last.
 
     >>> from cmm.compiler.automaton import build_automaton
@@ -95,26 +112,61 @@ def lift(
     >>> from cmm.grammar.nodes import Grammar, Literal, Text, sequence
     >>> automaton = build_automaton(Grammar(sequence(Literal("ab"), Text())))
     >>> trie = build_trie([b"a", b"ab", b"b", b'b"x'])
-    >>> rows = lift(automaton, trie, automaton.start, len(automaton.final))
+    >>> rows, _ = lift(automaton, trie, automaton.start, len(automaton.final))
     >>> rows.tokens[rows.starts[0] : rows.starts[1]].tolist()
     [0, 1]
 
     `bases` say where boughs may begin; without them every token is followed to its end.
     """
     levels = Levels(automaton.calls)
-    origin = np.arange(first, last, dtype=np.int32)
-    zero = np.zeros_like(origin)
-    front = Front(origin, zero, origin, zero, zero, zero - 1)
-    reached, left, boughs, followed = [], [], [], 0
+    states = np.arange(first, last, dtype=np.int32)
+    front = Front.starting(states)
+    may_be_long = np.append(np.zeros(first, np.bool_), readable(automaton)[first:last])
+    found, are_long = _follow(front, automaton, trie, levels, bases, may_be_long & bool(bases))
+    long = np.flatnonzero(are_long).astype(np.int32)
+    leads: dict[int, Targets] = {}
+    for chunk in np.array_split(long, -(-len(long) // LONG_AT_ONCE) or 1):
+        read, _ = _follow(Front.starting(chunk), automaton, trie, levels, (), are_long & False)
+        found.left.extend(read.left)
+        ends = _joined(read.reached)
+        pairs = ends.control.astype(np.int64) << 32 | ends.spent
+        leads |= {s: Targets.flat(np.unique(pairs[ends.origin == s])) for s in chunk.tolist()}
+    found.boughs.append(replace(Front.starting(long), thin=np.full_like(long, len(bases))))
+    return Lifted(_collect(found, automaton, trie, levels, (first, last)), leads)
+
+
+class Followed(NamedTuple):
+    """Fronts of every level: at the ends of tokens, where they leave the frame, at boughs."""
+
+    reached: list[Front]
+    left: list[Front]
+    boughs: list[Front]
+
+
+def _follow(
+    front: Front,
+    automaton: ByteAutomaton,
+    trie: Trie,
+    levels: Levels,
+    bases: Sequence[Boughs],
+    may_be_long: Bools,
+) -> tuple[Followed, Bools]:
+    """A front followed to the ends of all tokens, but for states whose row turns out to be long."""
+    found = Followed([], [], [])
+    followed = np.zeros(len(may_be_long), np.int64)
+    are_long = np.zeros(len(may_be_long), np.bool_)
     while len(front):
         front, begun = _begin_boughs(front, bases)
-        boughs.append(begun)
+        found.boughs.append(begun)
         front, leaving = _descend(front, automaton, trie, levels, bases)
-        left.append(leaving)
-        reached.append(front[(trie.ending[front.node] > 0) & (front.thin < 0)])
-        followed += len(front)
-        _check_budget(followed)
-    return _collect(reached, left, boughs, automaton, trie, levels, (first, last))
+        found.left.append(leaving)
+        followed += np.bincount(front.origin, minlength=len(followed))
+        are_long = may_be_long & (followed > LONG_ROW)
+        _check_budget(int(followed[~are_long].sum()), int(are_long.sum()))
+        front = front[~are_long[front.origin]]
+        found.reached.append(front[(trie.ending[front.node] > 0) & (front.thin < 0)])
+    stored = ([front[~are_long[front.origin]] for front in fronts] for fronts in found)
+    return Followed(*stored), are_long
 
 
 def _begin_boughs(front: Front, bases: Sequence[Boughs]) -> tuple[Front, Front]:
@@ -174,12 +226,15 @@ def _children(front: Front, automaton: ByteAutomaton, trie: Trie) -> tuple[Int64
     return before, ranges(first, counts).astype(np.int32)
 
 
-def _check_budget(followed: int) -> None:
+def _check_budget(followed: int, long: int = 0) -> None:
     if followed > MOST_FOLLOWED:
-        raise RowBudgetExceeded(
-            f"needs rows of more than {MOST_FOLLOWED:,} tokens together",
-            advice="say lengths by minLength and maxLength, which cost nothing",
-        )
+        what = f"rows of more than {MOST_FOLLOWED:,} tokens together"
+    elif long > MOST_LONG:
+        what = f"more than {MOST_LONG} rows of more than {LONG_ROW:,} tokens"
+    else:
+        return
+    advice = "say lengths by minLength and maxLength, which cost nothing"
+    raise RowBudgetExceeded(f"needs {what}", advice=advice)
 
 
 def _enter(
@@ -205,17 +260,11 @@ def _return(
 
 
 def _collect(
-    reached: list[Front],
-    left: list[Front],
-    boughs: list[Front],
-    automaton: ByteAutomaton,
-    trie: Trie,
-    levels: Levels,
-    span: tuple[int, int],
+    found: Followed, automaton: ByteAutomaton, trie: Trie, levels: Levels, span: tuple[int, int]
 ) -> Rows:
     """The fronts at token ends as rows, in order of state and token."""
     first, last = span
-    ends, exits, begun = (_joined(parts) for parts in (reached, left, boughs))
+    ends, exits, begun = map(_joined, found)
     ending = trie.ending[ends.node].astype(np.int64)
     origin = np.repeat(ends.origin, ending) - first
     tokens = trie.order[ranges(trie.low[ends.node], ending)]

@@ -199,7 +199,7 @@ def check_rows(rows: Rows, automaton: ByteAutomaton, vocabulary: Vocabulary) -> 
     _within("targets", rows.target, 0, len(targets.control))
     _within("bough targets", rows.bough_targets, 0, len(targets.control))
     _within("nodes", rows.bough_nodes, 0, len(vocabulary.trie.byte))
-    _within("bases", rows.bough_bases, 0, 1 + len(wide_states(automaton)))
+    _within("bases", rows.bough_bases, 0, 2 + len(wide_states(automaton)))  # or the row's own
     _within("depths", exits.depths, 1, None)
     _check_targets(targets, automaton)
 

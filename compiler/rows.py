@@ -129,7 +129,7 @@ class Rows(FrozenArrays):
     exits: Exits
     bough_starts: Int32s  # (states + 1,)
     bough_nodes: Int32s  # (boughs,) nodes of the trie
-    bough_bases: Int32s  # (boughs,) from which state: 0 the string's body, then the wide states
+    bough_bases: Int32s  # (boughs,) from which state: 0 the string's body, the wide ones, the row's
     bough_targets: Int32s  # (boughs,) where the node's own bytes lead
 
     @classmethod

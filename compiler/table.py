@@ -45,6 +45,7 @@ Int32s = npt.NDArray[np.int32]
 
 # Merged rows kept, of up to 600 kB each: those of strings, one for each way to go on after one.
 MERGED_ROWS_KEPT = 64
+OWN_READINGS_KEPT = 4  # readings of the trie for one long row each, of 4 MB
 STATES_KEPT = 256  # rows of states with counts, of 600 kB each where they are strings'
 
 
@@ -175,7 +176,7 @@ class TokenTable:
         trie = self.vocabulary.trie
         for k in range(int(rows.bough_starts[i]), int(rows.bough_starts[i + 1])):
             node, target = rows.bough_nodes[k], int(rows.bough_targets[k])
-            base = self._base(int(rows.bough_bases[k]))
+            base = self._base(int(rows.bough_bases[k]), state.control)
             reached = rows.targets.state(target, self.automaton, state)
             span = slice(trie.low[node] + trie.ending[node], trie.high[node])
             kinds, read = base.target[span], int(base.spent[node])
@@ -187,13 +188,15 @@ class TokenTable:
     @cached_property
     def _base(self):  # type: ignore[no-untyped-def]
         wide = wide_states(self.automaton)
+        shared = cache(lambda state: make_boughs(self.automaton, self.vocabulary.trie, state))
+        own = lru_cache(OWN_READINGS_KEPT)(shared.__wrapped__)
 
-        def base(number: int) -> Boughs:
+        def base(number: int, control: int) -> Boughs:
             if number == 0:
                 return self.vocabulary.boughs
-            return make_boughs(self.automaton, self.vocabulary.trie, wide[number - 1])
+            return shared(wide[number - 1]) if number <= len(wide) else own(control)
 
-        return cache(base)
+        return base
 
     def _costs(self, rows: Rows) -> Int32s:
         return self._text_costs if rows is self.vocabulary.text_rows else self._own_costs
@@ -308,7 +311,7 @@ def build_table(
 def _built(automaton: ByteAutomaton, vocabulary: Vocabulary) -> TokenTable:
     first, last = automaton.text_states, len(automaton.final)
     wide = [make_boughs(automaton, vocabulary.trie, base) for base in wide_states(automaton)]
-    rows = lift(automaton, vocabulary.trie, first, last, [vocabulary.boughs, *wide])
-    further = bough_edges(rows, wide, vocabulary.trie, automaton)
+    rows, long = lift(automaton, vocabulary.trie, first, last, [vocabulary.boughs, *wide])
+    further = bough_edges(rows, wide, long, vocabulary.trie, automaton)
     distances = measure(automaton, vocabulary.text_distances, rows, further, vocabulary.body_exits)
     return TokenTable(vocabulary, automaton, rows, distances)

@@ -130,7 +130,7 @@ def make_vocabulary(tokens: Sequence[bytes], bpe: Bpe | None = None) -> Vocabula
     """The vocabulary of the given tokens; an empty one is never used."""
     packed, trie = PackedTokens.of(tokens), build_trie(tokens)
     automaton = text_automaton()
-    text_rows = lift(automaton, trie, 0, automaton.text_states)
+    text_rows, _ = lift(automaton, trie, 0, automaton.text_states)
     boughs = make_boughs(automaton, trie, TEXT_BODY)
     return Vocabulary(packed, trie, text_rows, boughs, packed.digest(), bpe)
 

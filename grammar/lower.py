@@ -321,7 +321,8 @@ def string_node(strings: Strings) -> Node:
     least = 0 if least <= shortest else least
     most = None if longest is not None and most is not None and longest <= most else most
     endless = all(each is None for each in content.longest())
-    if content.gapless and (endless or not least):
+    # Room for the shortest way on is always left; what is due could lead where there is none.
+    if not least or (endless and content.gapless):
         return Text(content, least=least, most=most)
     return Text(Strings(content=content, least=least, most=most).automaton())
 

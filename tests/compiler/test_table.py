@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scale import tries
 
-from cmm.compiler import build_table, make_vocabulary
+from cmm.compiler import build_table, lift, make_vocabulary
 from cmm.compiler.reached import Reached
 from cmm.compiler.vocabulary import read_tokens
 from cmm.grammar import (
@@ -39,6 +39,14 @@ FUNCTIONS = parse_functions(
         {"name": "fn_now", "parameters": {}},
     ]
 )  # fmt: skip
+
+
+@pytest.fixture(params=[lift.LONG_ROW, 3], ids=["stored", "read"], scope="module", autouse=True)
+def _long_row(request):
+    """All of this also where nearly every row is too long to be stored."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lift, "LONG_ROW", request.param)
+        yield
 
 
 def built(grammar):
