@@ -22,7 +22,7 @@ from cmm.grammar.errors import InvalidInput
 Arrays = Mapping[str, npt.NDArray[Any]]
 Packed = tuple[Arrays, Mapping[str, Any]]  # arrays and header
 HEADER = "cmm"  # our JSON in the file's metadata
-FORMAT = 14  # raise it whenever the meaning of a file changes: older ones are then rebuilt
+FORMAT = 15  # raise it whenever the meaning of a file changes: older ones are then rebuilt
 DTYPES = {
     "I64": np.dtype("<i8"),
     "BOOL": np.dtype(np.bool_),
@@ -56,7 +56,7 @@ def write_arrays(path: Path, packed: Packed) -> int:
     about = {**header, "format": FORMAT}
     about["sha256"] = _digest(arrays, about)
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    data = save(whole, {HEADER: json.dumps(about, sort_keys=True)})
+    data = save(whole, {HEADER: json.dumps(about)})
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # private, if it is new
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
@@ -120,7 +120,7 @@ def _array(body: memoryview, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
 
 
 def _digest(arrays: Arrays, header: Mapping[str, Any]) -> str:
-    whole = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    whole = hashlib.sha256(json.dumps(header).encode())
     for name in sorted(arrays):
         array = arrays[name]
         whole.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

@@ -84,7 +84,7 @@ def compile_grammar(
     """
     began = time.perf_counter()
     about = {**(about or {}), "grammar": digest(grammar)}
-    parts = [FORMAT, vocabulary.digest, json.dumps(about, sort_keys=True)]
+    parts = [FORMAT, vocabulary.digest, json.dumps(about)]
     key = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
     path = cache_dir() / f"table-{key[:32]}.safetensors"
     table, written, reused = _cached(

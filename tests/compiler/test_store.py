@@ -1,5 +1,6 @@
 """The cache: what is there is used, what is damaged or foreign is made again, and said."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +12,13 @@ import cmm.compiler.lift as lift
 from cmm.compiler import (
     TokenTable,
     cache_dir,
+    compile_calls,
     compile_grammar,
     compile_schema,
     load_vocabulary,
     make_vocabulary,
 )
+from cmm.compiler.store import about_file
 from cmm.grammar import InvalidInput, Unsupported, call_grammar, parse_functions
 
 GRAMMAR = call_grammar(parse_functions([{"name": "f", "parameters": {"a": "string"}}]))
@@ -137,3 +140,12 @@ def test_rows_of_too_many_tokens_are_refused(monkeypatch):
     schema = {"properties": {"a": {"type": "string", "pattern": "^c.{60}$"}}}
     with pytest.raises(Unsupported, match=r"needs rows of more than 20,000 tokens together \(say"):
         compile_schema(schema, SMALL)
+
+
+def test_a_file_gives_its_functions_back_in_their_order(tmp_path):
+    """Another order of parameters is another prompt, and with it other calls."""
+    definition = {"z": {"type": "string", "description": "b", "title": "a"}, "a": {"type": "number"}}
+    functions = parse_functions([{"name": "f", "description": "", "parameters": definition}])
+    compile_calls(functions, SMALL).table.save(tmp_path / "t.cmm")
+    again = parse_functions(about_file(tmp_path / "t.cmm")["functions"])
+    assert [json.dumps(f.tool()) for f in again] == [json.dumps(f.tool()) for f in functions]

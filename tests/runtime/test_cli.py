@@ -15,7 +15,7 @@ from cmm.runtime.display import printable
 from cmm.runtime.files import json_list, write_whole
 from cmm.runtime.prompt_file import load_prompts
 
-# (arguments, exit code, what stderr says)
+# (arguments, what stderr begins with)
 WRONG = [
     (["run", "--functions_definition", "nowhere.json"], "nowhere.json: there is no such file"),
     (["run", "--functions-definition", "."], ".: is a folder"),

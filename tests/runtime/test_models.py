@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -168,9 +169,16 @@ def test_default_from_the_hub_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_hub_that_hangs_counts_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = threading.Event()
+
+    def hang(*_: Any, **__: Any) -> None:
+        woken.wait(60)
+        raise OSError
+
     monkeypatch.setattr(hub, "ANSWER_SECONDS", -0.9)
-    monkeypatch.setattr(hub.urllib.request, "urlopen", lambda *_, **__: time.sleep(60))
+    monkeypatch.setattr(hub.urllib.request, "urlopen", hang)
     assert hub.hub_answers() is False
+    woken.set()
 
 
 class Answer:
