@@ -27,7 +27,7 @@ Edge = tuple[int, int, int, int]  # (first byte, last byte, target, flags)
 # What a state may cost on average, in states of the NFA that it stands for and in edges, which take
 # as long as four of those: thousands of optional keys are in thousands of states each, a count of
 # strings with a long pattern has ten edges for each. Memory and patience end before the states do.
-COST_PER_STATE = 16
+COST_PER_STATE = 24
 EDGE_COST = 4
 DEFAULT_STATE_BUDGET = 200_000  # a thousand functions need about half of it, and a few seconds
 
@@ -124,6 +124,8 @@ class _Construction:
         if item not in self.closures:
             plain = isinstance(item, int) and not self.nfa.empty[item] and self.nfa.moves[item]
             self.closures[item] = (item,) if plain else tuple(self._reach(item))
+            if isinstance(item, tuple):  # followed within a caller, perhaps within its own frame
+                self.cost += EDGE_COST * (1 + len(self.closures[item]))
         return self.closures[item]
 
     def _reach(self, item: Item) -> Iterable[Item]:

@@ -15,6 +15,7 @@ from cmm.grammar.content import Content
 from cmm.grammar.errors import Unsupported
 from cmm.grammar.machine import crawl
 
+MOST_EXCLUDED = 256  # numbers, with each of which every digit is compared
 MOST_REMAINDERS = 4096  # states that a multipleOf may take
 
 
@@ -129,6 +130,8 @@ _START: _State = (_BEGIN, False, 0, (), 0, False, False)
 class _Reader:
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
+        if len(numbers.excluded) > MOST_EXCLUDED:
+            raise Unsupported(f"more than {MOST_EXCLUDED} numbers left out")
         values = [bound[0] for bound in (numbers.low, numbers.high) if bound]
         self.values = [*values, *sorted(numbers.excluded)]
         self.digits = [_digits(abs(value)) for value in self.values]

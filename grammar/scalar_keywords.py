@@ -137,9 +137,11 @@ NUMBER_FORMATS = {
 def of_format(at: Context) -> Values:
     """`format` of strings and of numbers; an unknown one is an annotation."""
     name = at.schema["format"]
+    if not isinstance(name, str):
+        raise InvalidInput("format is a text", place=at.below("format"))
     if name in NUMBER_FORMATS:
         return only(numbers=(NUMBER_FORMATS[name],))
-    content = format_content(name) if isinstance(name, str) else None
+    content = format_content(name)
     if content is None:
         warnings.warn(f"{at.below('format')}: the format {name!r} is unknown, and not enforced",
                       stacklevel=2)  # fmt: skip

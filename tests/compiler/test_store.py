@@ -144,7 +144,10 @@ def test_rows_of_too_many_tokens_are_refused(monkeypatch):
 
 def test_a_file_gives_its_functions_back_in_their_order(tmp_path):
     """Another order of parameters is another prompt, and with it other calls."""
-    definition = {"z": {"type": "string", "description": "b", "title": "a"}, "a": {"type": "number"}}
+    definition = {
+        "z": {"type": "string", "description": "b", "title": "a"},
+        "a": {"type": "number"},
+    }
     functions = parse_functions([{"name": "f", "description": "", "parameters": definition}])
     compile_calls(functions, SMALL).table.save(tmp_path / "t.cmm")
     again = parse_functions(about_file(tmp_path / "t.cmm")["functions"])

@@ -191,6 +191,11 @@ def test_no_regex_for_what_nests_in_itself(name):
         ({"$ref": "#/$defs/none"}, InvalidInput, "/$ref: the reference"),
         ({"$ref": "#"}, InvalidInput, "refers to itself"),
         ({"type": "strin"}, InvalidInput, "/type: there is no type 'strin'"),
+        (
+            {"properties": {"a": {"format": ["date"]}}},
+            InvalidInput,
+            "/properties/a/format: format is a text",
+        ),
         ({"enum": 3}, InvalidInput, "/enum: "),
         ({"anyOf": []}, InvalidInput, "/anyOf: "),
         ({"items": 3}, InvalidInput, "/items: a schema is an object"),

@@ -6,7 +6,6 @@ import hashlib
 import json
 import subprocess
 import threading
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
