@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from cmm.grammar.errors import CmmError
+from cmm.runtime.ecma import with_python_patterns
 
 PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "number": float, "float": float, "double": float, "integer": int, "int": int, "string": str,
@@ -33,7 +34,8 @@ class Judge:
     """Judges values by one JSON Schema; `closed`: no keys but those that are named."""
 
     def __init__(self, schema: Any, *, closed: bool = False) -> None:
-        schema = json.loads(json.dumps(shut(schema) if closed else schema), parse_float=Decimal)
+        schema = with_python_patterns(shut(schema) if closed else schema)
+        schema = json.loads(json.dumps(schema), parse_float=Decimal)
         validators = validator_module()
         kind = validators.validator_for(schema, default=validators.Draft202012Validator)
         types = kind.TYPE_CHECKER.redefine("integer", is_integer)

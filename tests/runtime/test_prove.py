@@ -57,6 +57,10 @@ def test_calls_are_judged(written: str, name: str, arguments: Any, fault: str) -
     [
         ({"multipleOf": 0.01}, ["0.29", "1234567890123456789.01", "7"], ["0.295", "1e-3"]),
         ({"type": "integer"}, ["2", "2.0", "-1e3"], ["2.5", '"2"', "true"]),
+        ({"pattern": r"^.\d$"}, ['"a1"', '"é2"'], [r'"\r1"', r'"a1\n"', '"a٣"', '"11a"']),
+        ({"pattern": r"[\s.$[]$"}, [r'"a\ufeff"', '"."', '"$"', '"["'], ['"a"']),
+        ({"additionalProperties": False, "patternProperties": {"^.+$": {"not": {"pattern": r"^\S*$"}}}},
+         ['{"a": "a b"}', "{}"], ['{"a": "b"}', r'{"\r": 1}']),
         ({"maximum": 1e300}, ["1e299", "-1e99999999999999999999"], ["1e301", "1e99999999999999999999"]),
         (SCHEMA, ['{"p": "abc"}', "{}"], ['{"p": "abcd"}', "[]"]),
     ],
