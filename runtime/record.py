@@ -30,7 +30,7 @@ class Recorder(Observer):
 
     def __init__(self, *, all_logits: bool = False) -> None:
         self.all_logits = all_logits
-        self.calls: list[dict[str, Any]] = []  # finished, as JSON values
+        self._calls: dict[int, dict[str, Any]] = {}  # finished, as JSON values
         self._rows: dict[int, Row] = {}
         self._states: dict[StateId, int] = {}  # as they are met
         self._began = time.perf_counter()
@@ -53,10 +53,15 @@ class Recorder(Observer):
         """A call is finished: its row becomes JSON values."""
         row = self._rows.pop(number)
         steps = list(self._steps(row, answer))
-        self.calls.append({
+        self._calls[number] = {
             "prompt": row.prompt, "call": str(call), "function": call.name, "steps": steps,
             "sure": self._sureness(row, answer),
-        })  # fmt: skip
+        }  # fmt: skip
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The finished calls in the order of their requests, not in that of their ends."""
+        return [self._calls[number] for number in sorted(self._calls)]
 
     def _steps(self, row: Row, answer: Sequence[TokenId]) -> Iterator[dict[str, Any]]:
         for place, token in enumerate(answer):

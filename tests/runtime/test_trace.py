@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cmm.grammar import HERMES
+from cmm.grammar.call_format import Written
 from cmm.runtime import command_run
 from cmm.runtime.caller import FunctionCall
 from cmm.runtime.cli import main
@@ -82,6 +83,16 @@ def test_each_token_is_told_of() -> None:
     ]
     seconds = [step["seconds"] for step in call["steps"]]
     assert seconds == sorted(seconds)
+
+
+def test_calls_stand_in_the_order_of_their_requests() -> None:
+    recorder = Recorder()
+    recorder.tokens, recorder.read = [], lambda text: Written("f", range(0))
+    for number in (0, 1):
+        recorder.asked(number, str(number))
+    for number in (1, 0):
+        recorder.answered(number, FunctionCall(prompt="", name="f", parameters={}), [])
+    assert [call["prompt"] for call in recorder.calls] == ["0", "1"]
 
 
 def test_the_report_says_how_sure_each_call_was() -> None:
