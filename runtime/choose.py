@@ -15,6 +15,9 @@ TokenId = int
 StateId = Any  # opaque and hashable; only the table knows what is in it
 Logits = NDArray[np.float32]
 ASKED = 64  # tokens, the likeliest first, of which one may be the tokenizer's own spelling
+# How much less likely (in logits: 1 is 2.7 times) a token may be that is taken for its spelling alone.
+# Another token is another text: a tab before "here" is no tab before " here".
+NEAR = 1.0
 
 
 class Table(Protocol):
@@ -77,19 +80,24 @@ def choose_token(table: Table, state: StateId, logits: Logits, left: int) -> Cho
 def first_kept(table: Table, state: StateId, logits: Logits) -> tuple[int, float]:
     """The place of the likeliest token that the table keeps, and its lead over the next.
 
-    Where none of the first tokens is kept, the likeliest is taken as it is: an end in some spelling
-    is better than none.
+    Where no token that is nearly as likely is kept, the likeliest is taken as it is: its text in
+    some spelling is better than another text.
     """
     allowed, left = table.allowed(state), logits
+    least = logits.max() - NEAR
+    sure = np.inf  # how far any of the others is from being just near enough
     for _ in range(min(ASKED, len(allowed))):
         best, margin = first_and_margin(left)
-        if not np.isfinite(left[best]):
+        if left is not logits:
+            sure = min(sure, float(abs(left[best] - least)))
+        if not left[best] >= least:
             break
         if table.keeps(state, int(allowed[best])):
-            return best, margin
+            return best, min(margin, sure)
         left = left.copy()
         left[best] = -np.inf
-    return first_and_margin(logits)
+    best, margin = first_and_margin(logits)
+    return best, min(margin, sure)
 
 
 def first_and_margin(logits: Logits) -> tuple[int, float]:
