@@ -15,8 +15,8 @@ TokenId = int
 StateId = Any  # opaque and hashable; only the table knows what is in it
 Logits = NDArray[np.float32]
 ASKED = 64  # tokens, the likeliest first, of which one may be the tokenizer's own spelling
-# How much less likely (in logits: 1 is 2.7 times) a token may be that is taken for its spelling alone.
-# Another token is another text: a tab before "here" is no tab before " here".
+# How much less likely (in logits: 1 is 2.7 times) a token may be that is taken for its spelling
+# alone. Another token is another text: a tab before "here" is no tab before " here".
 NEAR = 1.0
 
 
