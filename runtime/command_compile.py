@@ -29,8 +29,8 @@ from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
 from cmm.runtime.command_run import FUNCTIONS, add_order, positive, shipped
 from cmm.runtime.display import progress, tell
-from cmm.runtime.files import check_output
-from cmm.runtime.resolve import find_model
+from cmm.runtime.files import check_apart, check_output, is_stream
+from cmm.runtime.resolve import find_model, model_files
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -66,12 +66,15 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
+    check_sources(options)
     source = read_source(options.functions, options.schema, options.order)
     if options.show:
         print(shown(source, FORMATS[options.format], options.show))
         return 0
     grammar = source.grammar(FORMATS[options.format])
     if options.output:
+        if is_stream(options.output):
+            raise InvalidInput("is no file, which a table needs", file=str(options.output))
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
     compiled = compile_source(source, grammar, load_vocabulary(place.folder), options)
@@ -139,6 +142,14 @@ class Source:
         if self.functions is None:
             return over_budget(self.schema, budget, error)
         return calls_over_budget(self.functions, budget, error)
+
+
+def check_sources(options: argparse.Namespace) -> None:
+    """Refuse an output that would be written over what is read."""
+    functions = options.functions or (None if options.schema else shipped(FUNCTIONS))
+    models = model_files(getattr(options, "model", None))
+    read = [("the functions", functions), ("--schema", options.schema)]
+    check_apart([("--output", options.output)], [*read, *(("--model", path) for path in models)])
 
 
 def read_source(

@@ -26,7 +26,10 @@ WRONG = [
     (["run", "--input", "keyless.json"], 'keyless.json @ /0: has no "prompt"'),
     (["run", "--input", "half.json"], "half.json @ /0: half of a surrogate pair"),
     (["run", "--output", "."], ".: is a folder"),
-    (["run", "--input", "object.json", "--output", "object.json"], "object.json: is the input"),
+    (
+        ["run", "--input", "object.json", "--output", "object.json"],
+        "object.json: --output would write over --input object.json",
+    ),
     (["run", "--output", "object.json/calls.json"], "object.json: the folder cannot be made"),
     (["run", "--prompts_config", "broken.json"], "broken.json @ line 1 column 3: broken JSON"),
     (["run", "--prompts-config=number.json"], "number.json: "),
