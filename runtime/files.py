@@ -11,6 +11,8 @@ from typing import Any
 
 from cmm.grammar.errors import CmmError, InvalidInput
 
+ESCAPED = "backslashreplace"  # half of a surrogate pair, as names of files may hold, as in JSON
+
 # How the keys of a call are written: `legacy` as older readers of such files expect them.
 KEYS: dict[str, Mapping[str, str]] = {
     "usual": {},
@@ -83,13 +85,13 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     """Write a text; the file is replaced as a whole, so that no failure leaves half of it."""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe, which must stay one
-            with path.open("w", encoding="utf-8") as out:
+            with path.open("w", encoding="utf-8", errors=ESCAPED) as out:
                 out.writelines(pieces)
             return
         path = real(path)  # a link stays one
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
+            with os.fdopen(handle, "w", encoding="utf-8", errors=ESCAPED) as out:
                 out.writelines(pieces)
                 out.flush()
                 os.fsync(out.fileno())
