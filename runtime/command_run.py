@@ -13,7 +13,7 @@ from cmm.compiler.store import about_file
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
-from cmm.grammar.functions import FunctionSchema, load_functions, parse_functions
+from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
 from cmm.runtime.display import is_live, progress, tell
@@ -188,14 +188,14 @@ def read_functions(path: Path | None, options: argparse.Namespace) -> Sequence[F
     if path is not None:
         raise InvalidInput("name a function file or --artifact, not both", file=str(path))
     about = about_file(options.artifact)
-    for option, made in (("format", about["call_format"]), ("order", about["order"])):
+    for option, made in (("format", about.call_format), ("order", about.order)):
         if getattr(options, option) not in (None, made):
             raise InvalidInput(
                 f"was compiled with --{option} {made}, and --{option} "
                 f"{getattr(options, option)} is asked for",
                 file=str(options.artifact), advice="compile it again, or leave the option out",
             )  # fmt: skip
-    return parse_functions(about["functions"])
+    return about.functions
 
 
 def make_caller(
