@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from cmm.grammar.call_format import CallFormat
@@ -58,11 +59,14 @@ def render_around(
     call_format: CallFormat,
 ) -> RenderedPrompt:
     """Render the template once for a function set, with a mark where the request goes."""
+    functions = list(functions)
     tools = [function.tool() for function in functions]
-    mark = unused_mark([*strings_of(tools), config.system or ""])
+    examples = [example.model_dump() for example in config.examples]
+    mark = unused_mark([*strings_of([tools, examples]), config.system or ""])
     place = f"{mark}request{mark}"
     safe_tools = map_strings(tools, lambda text: encoder.protect(text, mark))
-    rendered = render(template, config, safe_tools, place, call_format)
+    shown = partial(example_messages, functions=functions)
+    rendered = render(template, config, safe_tools, place, call_format, shown)
     rendered += call_format.prompt_suffix
     head, found, tail = rendered.partition(place)
     if not found or place in tail:
@@ -95,6 +99,7 @@ def render(
     tools: list[dict[str, Any]],
     request: str,
     call_format: CallFormat,
+    shown: Callable[[Example, CallFormat | None], list[dict[str, Any]]],
 ) -> str:
     """The template's text for one request; a system text with {tools} lists them itself.
 
@@ -103,7 +108,7 @@ def render(
     listed = config.system is not None and "{tools}" in config.system
     form = call_format if listed else None
     messages: list[dict[str, Any]] = [
-        message for example in config.examples for message in example_messages(example, form)
+        message for example in config.examples for message in shown(example, form)
     ]
     messages.append({"role": "user", "content": request})
     arguments: dict[str, Any] = dict(config.template_arguments)
@@ -125,7 +130,9 @@ def render(
     return str(text)
 
 
-def example_messages(example: Example, form: CallFormat | None) -> list[dict[str, Any]]:
+def example_messages(
+    example: Example, form: CallFormat | None, functions: Sequence[FunctionSchema] = ()
+) -> list[dict[str, Any]]:
     """The two turns of an example: the request, and the call in a format or as the template does.
 
     >>> from cmm.grammar.formats import PYTHONIC
@@ -134,7 +141,7 @@ def example_messages(example: Example, form: CallFormat | None) -> list[dict[str
     """
     asked = {"role": "user", "content": example.prompt}
     if form is not None:
-        written = form.prompt_suffix + form.write(example.name, example.parameters)
+        written = form.prompt_suffix + form.written(example.name, example.parameters, functions)
         return [asked, {"role": "assistant", "content": written}]
     call = {"name": example.name, "arguments": example.parameters}
     calls = [{"type": "function", "function": call}]

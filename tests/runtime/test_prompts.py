@@ -11,16 +11,17 @@ from runtime_doubles import CONTROLS, Template, tiny_tokenizer
 
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
-from cmm.grammar.formats import HERMES
+from cmm.grammar.formats import HERMES, XML
 from cmm.grammar.functions import parse_functions
-from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.plain_text import PRIVATE_USE, PlainEncoder, unused_mark
 from cmm.runtime.prompt_config import (
+    Example,
     PromptConfig,
     config_for,
     config_schema,
     read_prompt_config,
 )
-from cmm.runtime.prompts import build_frame
+from cmm.runtime.prompts import build_frame, example_messages
 
 TOKENIZER = tiny_tokenizer()
 ENCODER = PlainEncoder(TOKENIZER)
@@ -170,3 +171,50 @@ def test_wrong_configurations(text: str, message: str, tmp_path) -> None:  # typ
     path.write_text(text)
     with pytest.raises(InvalidInput, match=message):
         read_prompt_config(path)
+
+
+BMP, *FURTHER = ("".join(map(chr, codes)) for codes in PRIVATE_USE)
+CONTROL = CONTROLS[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", BMP, BMP[::-1], BMP + FURTHER[0], BMP + "".join(FURTHER),
+        "\ue000" * 9 + BMP + "".join(FURTHER) + "\ue000" * 5,
+    ],
+    ids=len,
+)  # fmt: skip
+def test_a_text_of_all_characters_of_private_use_is_protected(text: str) -> None:
+    texts = [
+        text,
+        text + CONTROL + text,
+        CONTROL + "7" + CONTROL,
+        f"{CONTROL}\ue000{CONTROL}\ue000",
+    ]
+    mark = unused_mark(texts)
+    assert not any(mark in each for each in texts)
+    for each in texts:
+        protected = ENCODER.protect(each, mark)
+        assert CONTROL not in protected
+        assert ENCODER.restore(protected, mark) == each
+
+
+def test_functions_that_hold_every_private_character_make_a_prompt() -> None:
+    hostile = BMP + "".join(FURTHER) + CONTROL
+    [function] = parse_functions([{"name": "f", "description": hostile, "parameters": {}}])
+    frame = build_frame([function], Template(), ENCODER, CONFIG, HERMES)
+    plain = build_frame(
+        [function.model_copy(update={"description": ""})], Template(), ENCODER, CONFIG, HERMES
+    )
+    assert controls_in([*frame.head]) == controls_in([*plain.head])
+    assert hostile in TOKENIZER.decode(list(frame.head), skip_special_tokens=False)
+
+
+def test_an_example_of_a_function_is_spelled_as_its_schema_allows() -> None:
+    schema = {"a": {"type": ["string", "null"]}}
+    functions = parse_functions([{"name": "f", "parameters": schema}])
+    example = Example(prompt="p", name="f", parameters={"a": "x"})
+    [_, answer] = example_messages(example, XML, functions)
+    assert '<parameter=a>\n"x"\n</parameter>' in answer["content"]
+    assert "<parameter=a>\nx\n" in example_messages(example, XML)[1]["content"]
