@@ -62,6 +62,7 @@ class CallFormat:
     spell: Callable[[FunctionSchema, Arguments], Node]
     read: Callable[[str, TextsOf], Written]
     write: Callable[[str, Mapping[str, Any], TextsOf], str]
+    raw_strings: bool = False  # chat templates write a string as it is, wherever it comes from
 
     def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
         """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
@@ -95,16 +96,18 @@ class CallFormat:
     def written(
         self, name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
     ) -> str:
-        """A call as it is spelled here, if it is one of a function; else as it would be.
+        """A call as it is spelled here, if it is one of a function; else as it would be."""
+        typed, texts = as_declared(name, arguments, functions)
+        return self.write(name, typed, texts)
 
-        Arguments of a function that is not known are strings alone where they are strings.
-        """
-        function = next((f for f in functions if f.name == name), None)
-        if function is None or not is_typed(arguments, function.parameters):
-            texts = frozenset(key for key, value in arguments.items() if isinstance(value, str))
-            return self.write(name, arguments, lambda _: texts)
-        typed = typed_value(dict(arguments), function.parameters, in_order=True)
-        return self.write(name, typed, lambda _: texts_of(function))
+    def for_template(
+        self, name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
+    ) -> dict[str, Any]:
+        """The arguments of a call as a chat template must be given them, to spell it like that."""
+        typed, texts = as_declared(name, arguments, functions)
+        if not self.raw_strings:
+            return typed
+        return {k: v if k in texts(name) else to_json(v) for k, v in typed.items()}
 
     def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
         """Name and typed arguments of a written call.
@@ -119,6 +122,21 @@ class CallFormat:
             raise ValueError(f"no whole call: {text}")
         [parameters] = [f.parameters for f in functions if f.name == written.name]
         return written.name, typed_value(dict(written.arguments or {}), parameters)
+
+
+def as_declared(
+    name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
+) -> tuple[dict[str, Any], TextsOf]:
+    """The arguments of a call, typed and in order, and which of them are strings alone.
+
+    These are the strings, where it is no call of any function.
+    """
+    function = next((f for f in functions if f.name == name), None)
+    if function is None or not is_typed(arguments, function.parameters):
+        strings = frozenset(key for key, value in arguments.items() if isinstance(value, str))
+        return dict(arguments), lambda _: strings
+    typed = typed_value(dict(arguments), function.parameters, in_order=True)
+    return typed, lambda _: texts_of(function)
 
 
 def from_json(text: str) -> Any:

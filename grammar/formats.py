@@ -122,7 +122,9 @@ XML_SHAPE = (
     "<function=NAME>, then for each argument <parameter=KEY>, its value and </parameter>, each on "
     "lines of its own, then </function>"
 )
-XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml)
+XML = CallFormat(
+    "xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml, raw_strings=True
+)
 
 
 # Python's own calls: f(a=1, b="x", c=True). Values within lists and objects are JSON.

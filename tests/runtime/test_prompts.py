@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from runtime_doubles import CONTROLS, Template, tiny_tokenizer
 
 from cmm.data import data_path
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import HERMES, XML
 from cmm.grammar.functions import parse_functions
@@ -211,10 +213,30 @@ def test_functions_that_hold_every_private_character_make_a_prompt() -> None:
     assert hostile in TOKENIZER.decode(list(frame.head), skip_special_tokens=False)
 
 
-def test_an_example_of_a_function_is_spelled_as_its_schema_allows() -> None:
-    schema = {"a": {"type": ["string", "null"]}}
-    functions = parse_functions([{"name": "f", "parameters": schema}])
-    example = Example(prompt="p", name="f", parameters={"a": "x"})
-    [_, answer] = example_messages(example, XML, functions)
-    assert '<parameter=a>\n"x"\n</parameter>' in answer["content"]
-    assert "<parameter=a>\nx\n" in example_messages(example, XML)[1]["content"]
+MAYBE = {"a": {"type": ["string", "null"]}}
+FREE = {"a": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "parameters", "value", "written", "given_to_template"),
+    [
+        (XML, MAYBE, "x", '\n"x"\n', '"x"'),
+        (XML, FREE, "x", "\nx\n", "x"),
+        (XML, None, "x", "\nx\n", "x"),
+        (XML, None, True, "\ntrue\n", "true"),  # templates write Python's True
+        (XML, {"a": {"type": "integer"}}, 2.0, "\n2\n", "2"),
+        (HERMES, MAYBE, "x", '{"a": "x"}', "x"),
+        (HERMES, None, True, '{"a": true}', True),
+    ],
+)
+def test_an_example_is_spelled_as_its_schema_allows(
+    form: CallFormat, parameters: dict[str, Any] | None, value: object, written: str,
+    given_to_template: object,
+) -> None:  # fmt: skip
+    functions = parse_functions([{"name": "f", "parameters": parameters}]) if parameters else ()
+    example = Example(prompt="p", name="f", parameters={"a": value})
+    [_, answer] = example_messages(example, form, functions, listed=True)
+    assert written in answer["content"]
+    [_, answer] = example_messages(example, form, functions, listed=False)
+    [call] = answer["tool_calls"]
+    assert call["function"] == {"name": "f", "arguments": {"a": given_to_template}}
