@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ DTYPES = {
     "I16": np.dtype(np.int16),
     "I32": np.dtype(np.int32),
 }
+
+
+# What code that takes values apart says of those of another form.
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError,
+             RecursionError, MemoryError)  # fmt: skip
 
 
 class DamagedFile(Exception):
@@ -78,7 +84,7 @@ def read_arrays(path: Path) -> Packed:
     try:
         arrays = {name: _array(body, entry) for name, entry in entries.items()}
         used = max(entry["data_offsets"][1] for entry in entries.values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise DamagedFile(f"no valid header: {error}") from None
     if used != len(body):
         raise DamagedFile("another length")
@@ -94,6 +100,8 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], memoryview]:
     """The entries of a file, our header and the bytes of the arrays."""
+    if not S_ISREG(path.stat().st_mode):  # to open a pipe would wait for who writes to it
+        raise DamagedFile("no file")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < 8:
@@ -105,7 +113,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], memoryview]:
     try:
         entries = json.loads(bytes(mapped[8 : 8 + length]))
         header = json.loads(entries.pop("__metadata__")[HEADER])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise DamagedFile(f"no valid header: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise DamagedFile("another format")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 import platformdirs
 
@@ -43,7 +44,8 @@ def _found() -> Iterator[CachedFile]:
                 stat = path.stat()
             except OSError:
                 continue  # another process has just dropped it
-            yield CachedFile(path, kind, stat.st_size, stat.st_mtime)
+            if S_ISREG(stat.st_mode):  # a folder or a pipe is none of ours
+                yield CachedFile(path, kind, stat.st_size, stat.st_mtime)
 
 
 def fault_of(file: CachedFile) -> str | None:
@@ -58,7 +60,8 @@ def fault_of(file: CachedFile) -> str | None:
 def clear(chosen: Callable[[CachedFile], bool] = lambda file: True) -> list[CachedFile]:
     """Drop the chosen files, and what killed writers have left; returns what was there."""
     dropped = [file for file in cached_files() if chosen(file)]
-    for path in [*(file.path for file in dropped), *cache_dir().glob("*.safetensors*.tmp")]:
+    left = (path for path in cache_dir().glob("*.safetensors*.tmp") if path.is_file())
+    for path in [*(file.path for file in dropped), *left]:
         path.unlink(missing_ok=True)
     return dropped
 

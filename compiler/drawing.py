@@ -49,7 +49,6 @@ def _ways(frame: FramePicture) -> dict[Arrow, list[Stop]]:
             arrow.target,
         ]
         for arrow in frame.arrows
-        if arrow.source in layers
     }
 
 

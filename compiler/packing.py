@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import regex
 
-from cmm.compiler.artifact import DamagedFile, Packed, arrays_of, arrays_under
+from cmm.compiler.artifact import MALFORMED, DamagedFile, Packed, arrays_of, arrays_under
 from cmm.compiler.automaton import CALL, DEAD, ByteAutomaton, Int32s
 from cmm.compiler.boughs import Boughs, wide_states
 from cmm.compiler.bpe import Bpe
@@ -67,12 +68,12 @@ def unpack_table(packed: Packed, vocabulary: Vocabulary) -> TokenTable:
             automaton,
             Rows.unpack("rows", arrays),
             Distances(**arrays_under("distances", arrays)),
-            header["about"],
+            dict(header["about"].items()),
         )
         check_automaton(automaton)
         check_rows(table.rows, automaton, vocabulary)
         check_distances(table.distances, automaton)
-    except (TypeError, KeyError, ValueError, IndexError) as error:
+    except MALFORMED as error:
         raise DamagedFile(f"no table: {error}") from None
     return table
 
@@ -114,7 +115,7 @@ def unpack_vocabulary(packed: Packed) -> Vocabulary:
             header["vocabulary"],
             bpe,
         )
-    except (TypeError, KeyError) as error:
+    except (*MALFORMED, regex.error) as error:
         raise DamagedFile(f"no vocabulary: {error}") from None
 
 

@@ -53,12 +53,15 @@ def picture(automaton: ByteAutomaton) -> list[FramePicture]:
 
 
 def _frame(automaton: ByteAutomaton, frame: int, start: int, final: frozenset[int]) -> FramePicture:
-    arrows = [
-        arrow
-        for state in np.flatnonzero(automaton.frame == frame).tolist()
-        for arrow in _arrows(automaton, state)
-    ]
-    return FramePicture(name_of(frame), start, _folded(arrows, start, final), final | {END})
+    arrows: dict[Arrow, None] = {}  # strings of several contents have one label
+    met, pending = {start}, [start]  # not the state before the opening byte
+    while pending:
+        found = list(_arrows(automaton, pending.pop()))
+        arrows |= dict.fromkeys(found)
+        new = {arrow.target for arrow in found} - met - {END}
+        met |= new
+        pending += new
+    return FramePicture(name_of(frame), start, _folded(list(arrows), start, final), final | {END})
 
 
 def name_of(frame: int) -> str:

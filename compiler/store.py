@@ -34,8 +34,8 @@ from cmm.compiler.vocabulary import (
 )
 from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import CmmError, InvalidInput, StateBudgetExceeded
-from cmm.grammar.formats import HERMES
-from cmm.grammar.functions import FunctionSchema
+from cmm.grammar.formats import FORMATS, HERMES
+from cmm.grammar.functions import FunctionSchema, parse_functions
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, digest
 
@@ -149,13 +149,33 @@ def compile_schema(
         raise over_budget(schema, budget, error) from None
 
 
-def about_file(path: Path) -> dict[str, Any]:
-    """What the file of a table of calls says of itself; InvalidInput where it is of no calls."""
+@dataclass(frozen=True)
+class AboutCalls:
+    """What the file of a table of calls says of itself: what `about_calls` wrote."""
+
+    functions: tuple[FunctionSchema, ...]
+    call_format: str
+    order: str
+
+
+def about_file(path: Path) -> AboutCalls:
+    """What the file of a table says of its calls; InvalidInput where it is of none."""
     with named_table(path):
-        about: dict[str, Any] = read_header(path).get("about", {})
-    if not about.get("functions"):
-        raise InvalidInput("was not made of functions", file=str(path), advice="name one that was")
-    return about
+        about = read_header(path).get("about")
+        if not isinstance(about, dict):
+            raise DamagedFile("it does not say what it was made of")
+        if not about.get("functions"):
+            raise InvalidInput(
+                "was not made of functions", file=str(path), advice="name one that was"
+            )
+        form, order = about.get("call_format"), about.get("order")
+        try:
+            functions = parse_functions(about["functions"])
+        except CmmError as error:
+            raise DamagedFile(f"its functions: {error}") from None
+        if form not in list(FORMATS) or order not in ("declared", "any"):  # of any type
+            raise DamagedFile("it does not say how calls are written")
+        return AboutCalls(functions, form, order)
 
 
 def known_vocabulary(header: Mapping[str, Any]) -> Vocabulary:

@@ -26,13 +26,15 @@ from cmm.grammar.values import Values
 class Argument:
     """One argument: its name, its value as JSON, and what it may contain if it is a string.
 
-    `text` is None where other values than strings are allowed too.
+    `text` is None where other values than strings are allowed too; `listed` are the values of an
+    enum among them.
     """
 
     name: str
     required: bool
     value: Node
     text: Content | None
+    listed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Arguments:
                     name in objects.required,
                     lowering.node(expression),
                     _only_text(evaluator.values(expression)),
+                    tuple(v for s in evaluator.values(expression).strings for v in s.values or ()),
                 )
                 for name, expression in lowering.all_named(objects)
                 if evaluator.can_be(expression)

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cmm.grammar.arguments import Arguments, texts_of
-from cmm.grammar.content import ANY, Content
+from cmm.grammar.arguments import Argument, Arguments, texts_of
+from cmm.grammar.content import ANY
 from cmm.grammar.errors import CmmError, Unsupported
 from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.nodes import Grammar, Literal, Mark, Node, Reference, Spelled, choice, sequence
 from cmm.grammar.pattern import pattern_content
-from cmm.grammar.typed import as_float, typed_value
+from cmm.grammar.typed import as_float, is_typed, typed_value
 
 Call = tuple[str, dict[str, Any]]
 TextsOf = Callable[[str], frozenset[str]]  # function's name -> its arguments that are strings alone
 PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
+LISTED = 64  # so many texts are each one that was meant, however they are given
 DECODER = json.JSONDecoder(parse_float=as_float)
 
 
@@ -52,7 +53,7 @@ class CallFormat:
     `prompt_suffix` is what stands before the call and belongs to the prompt, control tokens
     included; `shape` says to a model that does not know the format what a call looks like.
     `spell` says how a call of a function may be written; `read` takes a written call apart, or its
-    beginning; `write` writes a name and arguments.
+    beginning; `write` writes a name and arguments, those that are strings alone told.
     """
 
     name: str
@@ -60,7 +61,8 @@ class CallFormat:
     shape: str
     spell: Callable[[FunctionSchema, Arguments], Node]
     read: Callable[[str, TextsOf], Written]
-    write: Callable[[str, Mapping[str, Any]], str]
+    write: Callable[[str, Mapping[str, Any], TextsOf], str]
+    raw_strings: bool = False  # chat templates write a string as it is, wherever it comes from
 
     def grammar(self, functions: Sequence[FunctionSchema], *, any_order: bool = False) -> Grammar:
         """The grammar of the calls of these functions; `any_order` of arguments if they are few."""
@@ -91,6 +93,22 @@ class CallFormat:
 
         return lambda text: self.read(text, texts)
 
+    def written(
+        self, name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
+    ) -> str:
+        """A call as it is spelled here, if it is one of a function; else as it would be."""
+        typed, texts = as_declared(name, arguments, functions)
+        return self.write(name, typed, texts)
+
+    def for_template(
+        self, name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
+    ) -> dict[str, Any]:
+        """The arguments of a call as a chat template must be given them, to spell it like that."""
+        typed, texts = as_declared(name, arguments, functions)
+        if not self.raw_strings:
+            return typed
+        return {k: v if k in texts(name) else to_json(v) for k, v in typed.items()}
+
     def parse(self, text: str, functions: Sequence[FunctionSchema]) -> Call:
         """Name and typed arguments of a written call.
 
@@ -106,25 +124,58 @@ class CallFormat:
         return written.name, typed_value(dict(written.arguments or {}), parameters)
 
 
+def as_declared(
+    name: str, arguments: Mapping[str, Any], functions: Sequence[FunctionSchema]
+) -> tuple[dict[str, Any], TextsOf]:
+    """The arguments of a call, typed and in order, and which of them are strings alone.
+
+    These are the strings, where it is no call of any function.
+    """
+    function = next((f for f in functions if f.name == name), None)
+    if function is None or not is_typed(arguments, function.parameters):
+        strings = frozenset(key for key, value in arguments.items() if isinstance(value, str))
+        return dict(arguments), lambda _: strings
+    typed = typed_value(dict(arguments), function.parameters, in_order=True)
+    return typed, lambda _: texts_of(function)
+
+
 def from_json(text: str) -> Any:
     """A JSON value, numbers finite."""
     return DECODER.decode(text)
 
 
 def raw_text(
-    content: Content, opening: Node, end: Literal | Mark, arguments: Arguments, number: int
+    argument: Argument, opening: Node, end: Literal | Mark, arguments: Arguments, number: int
 ) -> Node:
-    """The texts of a content as they are; none holds what ends it, and there is one at least.
+    """The texts of an argument as they are; none holds what ends it, and there is one at least.
 
-    They are a rule, entered by its first character and left by its last, as all strings are.
+    They are a rule, entered by its first character and left by its last, as all strings are. A
+    value that is listed is never left out: the whole function is refused.
     """
+    content = argument.text
+    assert content is not None
+    for value in content.finite(LISTED) or argument.listed:
+        raw(value, end.text)
     points = "".join(f"\\u{ord(char):04x}" for char in end.text)
     allowed = content - pattern_content(points)
     if allowed.is_empty:
-        raise Unsupported(f"a text that holds {end.text!r}, which ends it in this format")
+        raise cannot_hold("texts", end.text)
     rule = "text" if content == ANY else f"{arguments.prefix}text{number}"
     arguments.rules[rule] = sequence(opening, Spelled(allowed), end)
     return Reference(rule)
+
+
+def raw(value: str, end: str) -> str:
+    """A text that is written as it is; Unsupported where it holds what ends it."""
+    if end in value:
+        raise cannot_hold(f"the text {json.dumps(value)}", end)
+    return value
+
+
+def cannot_hold(what: str, end: str) -> Unsupported:
+    """The error of texts that hold what ends them."""
+    problem = f"{what} with {json.dumps(end)} inside, which ends a text in this format"
+    return Unsupported(problem, advice="use a JSON format (--format hermes)")
 
 
 def plain(name: str, function: FunctionSchema) -> str:

@@ -18,6 +18,7 @@ from cmm.grammar.call_format import (
     Written,
     from_json,
     plain,
+    raw,
     raw_text,
     read_members,
     read_value,
@@ -65,7 +66,7 @@ def _json_format(name: str, prompt_suffix: str, key: str) -> CallFormat:
     shape = f'a JSON object {{"name": <function name>, "{key}": <object of arguments>}}'
     return CallFormat(
         name, prompt_suffix, shape, spell, read,
-        lambda function, arguments: to_json({"name": function, key: arguments}),
+        lambda function, arguments, texts: to_json({"name": function, key: arguments}),
     )  # fmt: skip
 
 
@@ -86,9 +87,7 @@ def _spell_xml(function: FunctionSchema, arguments: Arguments) -> Node:
         if argument.text is None:
             value = sequence(Literal(">\n"), argument.value, Literal(PARAMETER_END))
         else:
-            value = raw_text(
-                argument.text, Literal(">\n"), Literal(PARAMETER_END), arguments, number
-            )
+            value = raw_text(argument, Literal(">\n"), Literal(PARAMETER_END), arguments, number)
         units.append((sequence(opening, value, Literal("\n")), argument.required))
     name = Literal(f"<function={plain(function.name, function)}>\n")
     return sequence(name, arguments.ordered(units), Literal("</function>"))
@@ -112,8 +111,9 @@ def _read_xml(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if found[2] else None, closed=rest == "</function>")
 
 
-def _write_xml(name: str, arguments: Mapping[str, Any]) -> str:
-    shown = {key: v if isinstance(v, str) else to_json(v) for key, v in arguments.items()}
+def _write_xml(name: str, arguments: Mapping[str, Any], texts: TextsOf) -> str:
+    shown = {key: raw(value, PARAMETER_END) if key in texts(name) else to_json(value)
+             for key, value in arguments.items()}  # fmt: skip
     units = (f"<parameter={key}>\n{text}{PARAMETER_END}\n" for key, text in shown.items())
     return f"<function={name}>\n{''.join(units)}</function>"
 
@@ -122,7 +122,9 @@ XML_SHAPE = (
     "<function=NAME>, then for each argument <parameter=KEY>, its value and </parameter>, each on "
     "lines of its own, then </function>"
 )
-XML = CallFormat("xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml)
+XML = CallFormat(
+    "xml", "<tool_call>\n", XML_SHAPE, _spell_xml, _read_xml, _write_xml, raw_strings=True
+)
 
 
 # Python's own calls: f(a=1, b="x", c=True). Values within lists and objects are JSON.
@@ -165,7 +167,7 @@ def _read_pythonic(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if opened else None, closed=rest == ")")
 
 
-def _write_pythonic(name: str, arguments: Mapping[str, Any]) -> str:
+def _write_pythonic(name: str, arguments: Mapping[str, Any], texts: TextsOf) -> str:
     shown = {key: to_json(value) for key, value in arguments.items()}
     listed = ", ".join(f"{key}={PYTHON.get(text, text)}" for key, text in shown.items())
     return f"{name}({listed})"
@@ -196,7 +198,7 @@ def _spell_gemma(function: FunctionSchema, arguments: Arguments) -> Node:
 def gemma_value(argument: Argument, arguments: Arguments, number: int) -> Node:
     """A string between marks, or a JSON scalar."""
     if argument.text is not None:
-        return raw_text(argument.text, Mark(ESCAPE), Mark(ESCAPE), arguments, number)
+        return raw_text(argument, Mark(ESCAPE), Mark(ESCAPE), arguments, number)
     options = argument.value.options if isinstance(argument.value, Choice) else (argument.value,)
     if any(isinstance(option, Reference) for option in options) or _holds_text(options):
         raise Unsupported(
@@ -231,8 +233,8 @@ def _read_gemma(text: str, texts: TextsOf) -> Written:
     return Written(name, place, arguments if found[2] else None, closed=rest == "}")
 
 
-def _write_gemma(name: str, arguments: Mapping[str, Any]) -> str:
-    shown = {k: f"{ESCAPE}{v}{ESCAPE}" if isinstance(v, str) else to_json(v)
+def _write_gemma(name: str, arguments: Mapping[str, Any], texts: TextsOf) -> str:
+    shown = {k: f"{ESCAPE}{raw(v, ESCAPE)}{ESCAPE}" if k in texts(name) else to_json(v)
              for k, v in arguments.items()}  # fmt: skip
     return f"call:{name}{{{','.join(f'{key}:{text}' for key, text in shown.items())}}}"
 

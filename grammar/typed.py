@@ -15,13 +15,24 @@ from cmm.grammar.objects import Objects
 from cmm.grammar.values import ANYTHING
 
 
-def typed_value(value: Any, schema: Any) -> Any:
+def typed_value(value: Any, schema: Any, *, in_order: bool = False) -> Any:
     """The value, which the schema accepts, with every number as the schema types it.
+
+    With `in_order` keys are put in the order in which the schema names them.
 
     >>> typed_value({"a": 2, "n": [1]}, {"properties": {"a": {"type": "number"}}})
     {'a': 2.0, 'n': [1]}
     """
-    return _Typing(Evaluator(schema)).typed(value, Raw(""))
+    return _Typing(Evaluator(schema), in_order).typed(value, Raw(""))
+
+
+def is_typed(value: Any, schema: Any) -> bool:
+    """Does the schema accept a value, as far as types are decided by that?
+
+    >>> is_typed({"a": "x"}, {"properties": {"a": {"type": "number"}}})
+    False
+    """
+    return _Typing(Evaluator(schema)).meets(value, Raw(""))
 
 
 def as_float(value: int | float | str) -> float:
@@ -37,9 +48,19 @@ def as_float(value: int | float | str) -> float:
     return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
+def as_integer(value: int | float) -> int | float:
+    """An integer as JSON's integers are written; other numbers as they are.
+
+    >>> as_integer(2.0), as_integer(2.5)
+    (2, 2.5)
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 @dataclass(frozen=True)
 class _Typing:
     evaluator: Evaluator
+    in_order: bool = False
 
     def typed(self, value: Any, expression: Expression) -> Any:
         values = self.evaluator.values(expression)
@@ -48,12 +69,15 @@ class _Typing:
         if isinstance(value, int | float):
             held = [numbers for numbers in values.numbers if numbers.holds(exact(value))]
             whole = all(numbers.integral or numbers.members is not None for numbers in held)
-            return value if whole else as_float(value)
+            return as_integer(value) if whole else as_float(value)
         if isinstance(value, list):
             arrays = self.case(value, values.arrays)
             return [self.typed(item, arrays.item(i)) for i, item in enumerate(value)]
         objects = self.case(value, values.objects)
-        return {key: self.typed(item, objects.of_key(key)) for key, item in value.items()}
+        names = [name for name, _ in objects.named] + sorted(objects.required)
+        first = {key: value[key] for key in names if key in value} if self.in_order else {}
+        ordered = {**first, **value}
+        return {key: self.typed(item, objects.of_key(key)) for key, item in ordered.items()}
 
     def case(self, value: Any, pieces: tuple[Any, ...]) -> Any:
         """The first set of a union that the value is in."""

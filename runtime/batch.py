@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from cmm.grammar.errors import CmmError
 from cmm.runtime.display import counted, progress, tell
 from cmm.runtime.files import KEYS, json_lines, json_list, renamed, write_whole
-from cmm.runtime.journal import Journal
+from cmm.runtime.journal import Journal, journal_path
 from cmm.runtime.prompt_file import LINES, Prompts
 
 if TYPE_CHECKING:
@@ -82,13 +82,16 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
     After Ctrl-C what is done is written too; after a failure the old output stays.
     """
     about = {**batch.caller.identity, "prompts": batch.prompts.digest}
-    journal = Journal(output.with_name(output.name + ".journal"), about, resume=resume)
+    journal = Journal(journal_path(output), about, resume=resume, total=batch.prompts.total)
     form = json_lines if output.suffix in LINES else json_list
+    seen = 0  # prompts
 
     def pieces() -> Iterator[str]:
         return form(renamed(call, batch.keys) for call in journal)
 
     def is_done(index: int, text: str, place: str) -> bool:
+        nonlocal seen
+        seen = index + 1
         if index in journal:
             journal.check(index, text, f"{batch.prompts.name} @ {place}")
         return index in journal
@@ -106,6 +109,7 @@ def write_at_end(batch: Batch, output: Path, *, resume: bool = False) -> int:
             if len(journal):
                 tell(f"{counted(len(journal), 'call')} in {journal.path}; the same command goes on")
             raise
+        journal.limit(seen)
         write_whole(output, pieces())
         code = batch.finish(len(journal), str(output))
         at_end.pop_all()

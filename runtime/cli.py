@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import inspect
 import io
 import os
@@ -122,11 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if hasattr(sys, "set_int_max_str_digits"):  # an integer of a call may have more than 4,300
         sys.set_int_max_str_digits(0)
     if isinstance(sys.stdout, io.TextIOWrapper):  # JSON is UTF-8, whatever the terminal's language
-        sys.stdout.reconfigure(encoding="utf-8")
-    options = build_parser().parse_args(normalise(sys.argv[1:] if arguments is None else arguments))
-    command, _ = COMMANDS[options.command]
+        # Half of a surrogate pair, as in names of files that are no UTF-8, is an escape in JSON.
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        code = command(options)
+        code = run_command(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
         return code
     except CmmError as error:
@@ -138,8 +138,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return leave_stdout(1)
     except OSError as error:  # the disk, a permission, a name: the machine's side of things
-        tell(f"cmm: {error.filename or 'output'}: {error.strerror or error}")
+        closed = error.errno == errno.EBADF
+        problem = "a stream is closed" if closed else error.strerror or str(error)
+        tell(f"cmm: {error.filename or 'input or output'}: {problem}")
         return leave_stdout(2)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command of some arguments; help is written out, too, before it ends all."""
+    try:
+        options = build_parser().parse_args(normalise(arguments))
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    command, _ = COMMANDS[options.command]
+    return command(options)
 
 
 def leave_stdout(code: int) -> int:

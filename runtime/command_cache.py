@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from cmm.compiler.artifact import DamagedFile, read_header
+from cmm.compiler.artifact import MALFORMED, DamagedFile, read_header
 from cmm.compiler.cache import CachedFile, cache_dir, cached_files, clear, fault_of, limit
-from cmm.runtime.display import tell
+from cmm.runtime.display import printable, tell
 
 STALE = "another format"  # of a file that another version of the program has written
 
@@ -44,7 +44,7 @@ def cache(options: argparse.Namespace) -> int:
         print(json.dumps([_as_json(f, faults) for f in files], ensure_ascii=False))
     else:
         for file in files:
-            print(_line(file, faults))
+            print(printable(_line(file, faults)))
         total = sum(file.size for file in files)
         tell(f"{len(files)} files, {total:,} of {limit():,} bytes in {cache_dir()}")
     stale = [path for path, fault in faults.items() if fault == STALE]
@@ -71,9 +71,9 @@ def _about(file: CachedFile) -> str:
 
 def _names(file: CachedFile) -> list[str]:
     try:
-        about = read_header(file.path).get("about") or {}
-        return [tool["function"]["name"] for tool in about.get("functions", ())]
-    except (OSError, DamagedFile):
+        tools = read_header(file.path)["about"]["functions"]
+        return [str(tool["function"]["name"]) for tool in tools]
+    except (OSError, DamagedFile, *MALFORMED):
         return []
 
 

@@ -28,9 +28,9 @@ from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar
 from cmm.grammar.show import show_grammar, show_regex
 from cmm.runtime.command_run import FUNCTIONS, add_order, positive, shipped
-from cmm.runtime.display import progress, tell
-from cmm.runtime.files import check_output
-from cmm.runtime.resolve import find_model
+from cmm.runtime.display import printable, progress, tell
+from cmm.runtime.files import check_apart, check_output, is_stream
+from cmm.runtime.resolve import find_model, model_files
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -66,19 +66,23 @@ def compile_table(options: argparse.Namespace) -> int:
     """
     if options.functions is not None and options.functions.is_dir():
         return compile_folder(options)
+    check_sources(options)
     source = read_source(options.functions, options.schema, options.order)
     if options.show:
-        print(shown(source, FORMATS[options.format], options.show))
+        text = shown(source, FORMATS[options.format], options.show)
+        print("\n".join(map(printable, text.split("\n"))))
         return 0
     grammar = source.grammar(FORMATS[options.format])
     if options.output:
+        if is_stream(options.output):
+            raise InvalidInput("is no file, which a table needs", file=str(options.output))
         check_output(options.output)
     place = find_model(options.model, tokenizer_only=True)
     compiled = compile_source(source, grammar, load_vocabulary(place.folder), options)
     path, size = compiled.path, compiled.path.stat().st_size if compiled.path else 0
     if options.output:
         path, size = options.output, compiled.table.save(options.output)
-    print(described(compiled, place.name, path, size))
+    print("\n".join(map(printable, described(compiled, place.name, path, size))))
     return 0
 
 
@@ -102,7 +106,7 @@ def compile_folder(options: argparse.Namespace) -> int:
                 refused += 1
                 show(f"cmm: {error}")
             else:
-                print(f"{path}: {compiled.path or 'could not be written'}")
+                print(printable(f"{path}: {compiled.path or 'could not be written'}"))
                 show(f"{path}: {compiled.seconds:.3f} s" + ", as before" * compiled.reused)
     tell(f"{len(paths) - refused} of {len(paths)} compiled")
     return 2 if refused else 0
@@ -139,6 +143,14 @@ class Source:
         if self.functions is None:
             return over_budget(self.schema, budget, error)
         return calls_over_budget(self.functions, budget, error)
+
+
+def check_sources(options: argparse.Namespace) -> None:
+    """Refuse an output that would be written over what is read."""
+    functions = options.functions or (None if options.schema else shipped(FUNCTIONS))
+    models = model_files(getattr(options, "model", None))
+    read = [("the functions", functions), ("--schema", options.schema)]
+    check_apart([("--output", options.output)], [*read, *(("--model", path) for path in models)])
 
 
 def read_source(
@@ -178,17 +190,15 @@ def shown(source: Source, form: CallFormat, how: str) -> str:
     return show_grammar(grammar) if how == "grammar" else show_regex(grammar)
 
 
-def described(compiled: Compiled, model: str, path: Path | None, size: int) -> str:
+def described(compiled: Compiled, model: str, path: Path | None, size: int) -> list[str]:
     """What was compiled, in a few lines."""
     counts = compiled.table.counts()
     how = "was there already, read" if compiled.reused else "compiled"
-    return "\n".join(
-        [
-            f"states       {counts['states']:,}",
-            f"transitions  {counts['transitions']:,}, and those of strings, shared by all tables",
-            f"bytes        {size:,}",
-            f"seconds      {compiled.seconds:.3f} ({how})",
-            f"model        {model}, {compiled.table.vocabulary.size:,} tokens",
-            f"file         {path or 'none could be written'}",
-        ]
-    )
+    return [
+        f"states       {counts['states']:,}",
+        f"transitions  {counts['transitions']:,}, and those of strings, shared by all tables",
+        f"bytes        {size:,}",
+        f"seconds      {compiled.seconds:.3f} ({how})",
+        f"model        {model}, {compiled.table.vocabulary.size:,} tokens",
+        f"file         {path or 'none could be written'}",
+    ]

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cmm.grammar.errors import InvalidInput
+from cmm.grammar.errors import InvalidInput, pointer
 from cmm.grammar.files import read_json
 from cmm.grammar.functions import load_functions
 from cmm.runtime.display import printable, tell
@@ -38,7 +38,7 @@ def grade_files(options: argparse.Namespace) -> int:
       cmm grade calls.json --functions functions.json
     """
     calls = read_rows(options.actual)
-    expected = read_rows(options.expected) if options.expected else None
+    expected = read_expected(options.expected) if options.expected else None
     functions = load_functions(options.functions) if options.functions else ()
     verdicts = grade(calls, expected, Contract.of(functions))
     wrong = [verdict for verdict in verdicts if verdict.faults]
@@ -57,6 +57,19 @@ def read_rows(path: Path) -> Sequence[Any]:
     rows = read_json(path)
     if not isinstance(rows, list):
         raise InvalidInput("must be a list of calls", file=str(path))
+    return rows
+
+
+def read_expected(path: Path) -> Sequence[Any]:
+    """The rows of a file of expected calls; each must say which prompt it is of."""
+    rows = read_rows(path)
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict) or not isinstance(row.get("prompt"), str):
+            raise InvalidInput(
+                'an expected call must be an object with its "prompt"',
+                file=str(path),
+                place=pointer(number),
+            )
     return rows
 
 

@@ -51,10 +51,10 @@ def match(options: argparse.Namespace) -> int:
         for place, call in written:
             result, named = match_text(automaton, call), f"{path} @ {place}" if place else path
             about = f"written as the model writes it: {call.decode('utf-8', 'replace')}"
-            print(f"{named}: {printable(f'{result.explain(call)}; {about}')}")
+            print(printable(f"{named}: {result.explain(call)}; {about}"))
             refused += not result.accepted
         if not written:
-            print(f"{path}: {printable(exact.explain(text))}")
+            print(printable(f"{path}: {exact.explain(text)}"))
             refused += not exact.accepted
     return 1 if refused else 0
 

@@ -6,7 +6,7 @@ import argparse
 
 from cmm.grammar.errors import InvalidInput, listed
 from cmm.runtime.catalogue import read_catalogue
-from cmm.runtime.display import tell
+from cmm.runtime.display import printable, tell
 from cmm.runtime.resolve import find_model, model_state
 
 
@@ -37,5 +37,5 @@ def pull(name: str | None) -> int:
         raise InvalidInput("which model?", advice=f"cmm models pull NAME, one of {names}")
     place = find_model(name)
     tell(f"{place.name} is ready")
-    print(place.folder)
+    print(printable(str(place.folder)))
     return 0

@@ -13,15 +13,17 @@ from cmm.compiler.store import about_file
 from cmm.data import data_path
 from cmm.grammar.errors import InvalidInput
 from cmm.grammar.formats import FORMATS
-from cmm.grammar.functions import FunctionSchema, load_functions, parse_functions
+from cmm.grammar.functions import FunctionSchema, load_functions
 from cmm.grammar.members import MOST_IN_ANY_ORDER
 from cmm.runtime.batch import Batch, write_as_finished, write_at_end
 from cmm.runtime.display import is_live, progress, tell
-from cmm.runtime.files import KEYS, check_output, is_stream, renamed
+from cmm.runtime.files import KEYS, Named, check_apart, check_output, is_stream, renamed
+from cmm.runtime.journal import aside, journal_path
 from cmm.runtime.machine import DTYPES
 from cmm.runtime.observed import check_recording, recorded
 from cmm.runtime.prompt_config import read_prompt_config
-from cmm.runtime.prompt_file import open_prompts, parse_prompt
+from cmm.runtime.prompt_file import STDIN, open_prompts, parse_prompt
+from cmm.runtime.resolve import model_files
 
 if TYPE_CHECKING:
     from cmm.runtime.caller import Caller
@@ -110,12 +112,15 @@ def run(options: argparse.Namespace) -> int:
       cmm run --functions_definition tools.json --model ./my-model
       cmm run --input - --output - < prompts.jsonl
     """
+    source, stream = options.input or shipped(PROMPTS), is_stream(options.output)
+    written: list[Named] = [("--output", options.output)]
+    if not stream:
+        kept = journal_path(options.output)
+        written += [("the journal of --output", kept), ("its older journal", aside(kept))]
+    prompts_file = Path("/dev/stdin") if source == STDIN else source
+    check_files(options, options.functions_definition, written, [("--input", prompts_file)])
     functions = read_functions(options.functions_definition, options)
-    source = options.input or shipped(PROMPTS)
-    if options.output.is_file() and source.is_file() and options.output.samefile(source):
-        raise InvalidInput("is the input, and would be written over", file=str(options.output))
     prompts = open_prompts(source)
-    stream = is_stream(options.output)
     if not stream:
         check_output(options.output)
     check_recording(options)
@@ -143,6 +148,7 @@ def call(options: argparse.Namespace) -> int:
       cmm call "What is the sum of 2 and 3?"
       cmm call "Greet john" --functions tools.json
     """
+    check_files(options, options.functions)
     functions = read_functions(options.functions, options)
     prompt = parse_prompt(options.prompt, "the prompt")
     check_recording(options)
@@ -154,6 +160,27 @@ def call(options: argparse.Namespace) -> int:
     return 0
 
 
+def check_files(
+    options: argparse.Namespace,
+    functions: Path | None,
+    written: Sequence[Named] = (),
+    read: Sequence[Named] = (),
+) -> None:
+    """Refuse options that would have a file written over one that is read or written, too."""
+    if options.artifact is None:
+        functions = functions or shipped(FUNCTIONS)
+    check_apart(
+        [*written, ("--trace", options.trace), ("--report", options.report)],
+        [
+            *read,
+            ("the functions", functions),
+            ("--artifact", options.artifact),
+            ("--prompts-config", options.prompts_config),
+            *(("--model", path) for path in model_files(options.model)),
+        ],
+    )
+
+
 def read_functions(path: Path | None, options: argparse.Namespace) -> Sequence[FunctionSchema]:
     """The functions of a file, or those that a compiled table was made of."""
     if options.artifact is None:
@@ -161,14 +188,14 @@ def read_functions(path: Path | None, options: argparse.Namespace) -> Sequence[F
     if path is not None:
         raise InvalidInput("name a function file or --artifact, not both", file=str(path))
     about = about_file(options.artifact)
-    for option, made in (("format", about["call_format"]), ("order", about["order"])):
+    for option, made in (("format", about.call_format), ("order", about.order)):
         if getattr(options, option) not in (None, made):
             raise InvalidInput(
                 f"was compiled with --{option} {made}, and --{option} "
                 f"{getattr(options, option)} is asked for",
                 file=str(options.artifact), advice="compile it again, or leave the option out",
             )  # fmt: skip
-    return parse_functions(about["functions"])
+    return about.functions
 
 
 def make_caller(

@@ -17,7 +17,7 @@ from cmm.grammar.functions import FunctionSchema
 from cmm.grammar.inlining import Rewriter
 from cmm.grammar.json_values import INTEGER, NUMBER
 from cmm.grammar.nodes import Grammar, Mark
-from cmm.runtime.command_compile import add_source, read_source
+from cmm.runtime.command_compile import add_source, check_sources, read_source
 from cmm.runtime.display import printable, tell
 from cmm.runtime.files import check_output, write_whole
 
@@ -43,6 +43,7 @@ def show(options: argparse.Namespace) -> int:
     if options.output is not None:
         if options.output.suffix not in (".html", ".svg"):
             raise InvalidInput("is neither .html nor .svg", file=str(options.output))
+        check_sources(options)
         check_output(options.output)
     source = read_source(options.functions, options.schema)
     try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cmm.grammar.errors import CmmError, InvalidInput
+
+ESCAPED = "backslashreplace"  # half of a surrogate pair, as names of files may hold, as in JSON
 
 # How the keys of a call are written: `legacy` as older readers of such files expect them.
 KEYS: dict[str, Mapping[str, str]] = {
@@ -18,10 +20,40 @@ KEYS: dict[str, Mapping[str, str]] = {
 }
 
 
+Named = tuple[str, Path | None]  # what a file is, as an option, and its path if there is one
+
+
+def check_apart(written: Sequence[Named], read: Sequence[Named]) -> None:
+    """Refuse a file that would be written over what is read, or over another that is written.
+
+    >>> check_apart([("--output", Path("a.json"))], [("--input", Path("./a.json"))])
+    Traceback (most recent call last):
+    cmm.grammar.errors.InvalidInput: a.json: --output would write over --input a.json (name another)
+    """
+    for number, (option, path) in enumerate(written):
+        for other, taken in (*read, *written[:number]):
+            if path is not None and taken is not None and is_same_file(path, taken):
+                raise InvalidInput(
+                    f"{option} would write over {other} {taken}",
+                    file=str(path),
+                    advice="name another",
+                )
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Do two paths name one file, perhaps one that is yet to be made? Streams may be shared."""
+    if is_stream(one) or is_stream(other):
+        return False
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 def check_output(path: Path) -> None:
     """Make the folder of an output file, and refuse what cannot be written, before the work."""
     if path.is_dir():
         raise InvalidInput("is a folder", file=str(path), advice="name a file with --output")
+    path = real(path) if path.is_symlink() else path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -32,6 +64,11 @@ def check_output(path: Path) -> None:
         raise CmmError("the folder cannot be written to", file=str(path.parent))
     if path.exists() and not may_write(path):
         raise CmmError("is there already, and cannot be written to", file=str(path))
+
+
+def real(path: Path) -> Path:
+    """The file that a path names, whatever links lead to it."""
+    return Path(os.path.realpath(path))
 
 
 def may_write(path: Path) -> bool:
@@ -46,11 +83,15 @@ def is_stream(path: Path) -> bool:
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
     """Write a text; the file is replaced as a whole, so that no failure leaves half of it."""
-    path = path.resolve()  # a link stays one
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe, which must stay one
+            with path.open("w", encoding="utf-8", errors=ESCAPED) as out:
+                out.writelines(pieces)
+            return
+        path = real(path)  # a link stays one
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
+            with os.fdopen(handle, "w", encoding="utf-8", errors=ESCAPED) as out:
                 out.writelines(pieces)
                 out.flush()
                 os.fsync(out.fileno())

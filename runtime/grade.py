@@ -166,8 +166,10 @@ class Contract:
 
     def _typed(self, function: FunctionSchema, arguments: Mapping[str, Any]) -> Iterator[Fault]:
         properties = function.parameters.get("properties", {})
+        numbers = {key for key, schema in properties.items()
+                   if isinstance(schema, dict) and schema.get("type") == "number"}  # fmt: skip
         for key, value in arguments.items():
-            if properties.get(key, {}).get("type") == "number" and type(value) is int:
+            if key in numbers and type(value) is int:
                 detail = f"{value} where a float belongs"
                 yield Fault("integer for float", f"/parameters/{key}", detail)
         for key in function.parameters.get("required", ()):
@@ -200,7 +202,7 @@ def grade(
         return [Verdict(_prompt(call), tuple(faults)) for call, faults in by_itself]
     verdicts, free = [], dict(enumerate(by_itself))
     for row, wanted in enumerate(expected):
-        prompt = wanted.get("prompt", "")
+        prompt = wanted["prompt"]
         same = (i for i, (call, _) in free.items() if _prompt(call) == prompt)
         place = row if row in free and _prompt(free[row][0]) == prompt else next(same, None)
         faults: list[Fault] = []

@@ -13,26 +13,42 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from cmm.grammar.errors import CmmError, InvalidInput
 from cmm.runtime.display import tell
+from cmm.runtime.files import real
 
 FORMAT = 1  # raise it whenever the meaning of a line changes
+BEGINS = b'{"journal": '
+LONGEST_HEAD = 1 << 16  # bytes; it is some hundreds
+CALL = {"prompt": str, "name": str, "parameters": dict}  # the keys of a call, and their types
 
 
 class Journal:
     """The calls of one run that are done, on disk; in memory only where each begins.
 
     `about` says what the calls depend on; a journal of something else is not mixed in: it is
-    refused with `resume`, and set aside without.
+    refused with `resume`, and set aside without. `total` is how many prompts there are, if that is
+    known.
     """
 
-    def __init__(self, path: Path, about: Mapping[str, Any], *, resume: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        about: Mapping[str, Any],
+        *,
+        resume: bool = False,
+        total: int | None = None,
+    ) -> None:
         self.path = path
+        self._total = total
         self._starts: dict[int, int] = {}  # prompt number -> byte where its line begins
         head = {"journal": FORMAT, **{part: digest_of(value) for part, value in about.items()}}
+        if path.exists() and not path.is_file():
+            raise no_journal(path)
         try:
             self._file: BinaryIO = path.open("a+b")
             lock(self._file, path)
@@ -56,6 +72,10 @@ class Journal:
     def __iter__(self) -> Iterator[Any]:
         """The calls in the order of their prompts, read from disk one by one."""
         return (self._call(index) for index in sorted(self._starts))
+
+    def limit(self, total: int) -> None:
+        """There were so many prompts: calls of others are none of this run."""
+        self._starts = {index: start for index, start in self._starts.items() if index < total}
 
     def add(self, index: int, call: Mapping[str, Any]) -> None:
         """Write down a call; it survives the end of this process, whatever ends it."""
@@ -100,20 +120,29 @@ class Journal:
     def _read_head(self) -> dict[str, Any] | None:
         """What the journal is about; None where it is empty or its first line is not whole."""
         self._file.seek(0)
-        line = self._file.readline()
-        try:
-            head = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
-            head = None
-        return head if isinstance(head, dict) else None
+        line = self._file.readline(LONGEST_HEAD)
+        if not line.endswith(b"\n") and (line.startswith(BEGINS) or BEGINS.startswith(line)):
+            return None
+        head = value_of(line)
+        if not isinstance(head, dict) or "journal" not in head:
+            raise no_journal(self.path)
+        return head
 
     def _read_calls(self) -> None:
-        """Note where the calls are; what follows the last whole line is dropped."""
-        while True:
-            start = self._file.tell()
-            index = number_of(self._file.readline())
-            if index is None:
+        """Note where the calls are; what follows the last good line is dropped.
+
+        A last line that is not whole was being written when the run was killed.
+        """
+        for number in count(2):
+            start, line = self._file.tell(), self._file.readline()
+            index = number_of(line)
+            beyond = index is not None and self._total is not None and index >= self._total
+            if index is None or index in self._starts or beyond:
                 self._file.truncate(start)
+                if line.endswith(b"\n"):
+                    tell(
+                        f"{self.path} is damaged from line {number} on: these calls are made again"
+                    )
                 return
             self._starts[index] = start
 
@@ -124,7 +153,11 @@ class Journal:
                 file=str(self.path),
                 advice="without --resume it is set aside",
             )
-        old = self.path.with_name(self.path.name + ".old")
+        old = aside(self.path)
+        if old.is_file():
+            with old.open("rb") as file:
+                if file.read(len(BEGINS)) != BEGINS:
+                    raise no_journal(old)
         tell(f"beginning anew, for {changed} changed; the calls of the run before are in {old}")
         os.replace(self.path, old)
         self._file.close()
@@ -140,15 +173,49 @@ class Journal:
 def number_of(line: bytes) -> int | None:
     """The prompt's number in a journal's line; None where the line is not whole.
 
-    >>> number_of(b'{"index": 3, "call": {"prompt": "x"}}\\n'), number_of(b'{"index": 3, "ca')
-    (3, None)
+    >>> number_of(b'{"index": 3, "call": {"prompt": "x", "name": "f", "parameters": {}}}\\n')
+    3
+    >>> number_of(b'{"index": 3, "ca')
     """
-    try:
-        entry = json.loads(line) if line.endswith(b"\n") else {}
-    except ValueError:
+    entry = value_of(line)
+    if not isinstance(entry, dict):
         return None
-    index = entry.get("index") if isinstance(entry, dict) else None
-    return index if isinstance(index, int) and "prompt" in entry.get("call", {}) else None
+    index, call = entry.get("index"), entry.get("call")
+    good = (
+        type(index) is int
+        and index >= 0
+        and isinstance(call, dict)
+        and {key: type(value) for key, value in call.items()} == CALL
+    )
+    return index if good else None
+
+
+def no_journal(path: Path) -> CmmError:
+    """The error of a file that is not ours to write over."""
+    return InvalidInput(
+        "is no journal of a run, and stands where one is to be written",
+        file=str(path),
+        advice="move it away, or name another --output",
+    )
+
+
+def value_of(line: bytes) -> Any:
+    """The JSON value on a line; None where the line is not whole."""
+    try:
+        return json.loads(line) if line.endswith(b"\n") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def journal_path(output: Path) -> Path:
+    """Where the journal of an output file is: one, whatever links lead to the file."""
+    path = real(output)
+    return path.with_name(path.name + ".journal")
+
+
+def aside(journal: Path) -> Path:
+    """Where the journal of another run is kept."""
+    return journal.with_name(journal.name + ".old")
 
 
 def digest_of(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
@@ -11,6 +12,7 @@ from tokenizers.normalizers import NFC, NFD, NFKC, NFKD
 
 from cmm.grammar.errors import InvalidInput
 
+PRIVATE_USE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
 UNICODE_FORMS = (NFC, NFD, NFKC, NFKD)  # these change a text: it would not come back as it was
 
 
@@ -85,13 +87,19 @@ def text_tokenizer(tokenizer: Tokenizer, added: Iterable[AddedToken]) -> Tokeniz
 
 
 def unused_mark(texts: Iterable[str]) -> str:
-    """A character of the private use area that none of the texts contains.
+    """A character of private use that none of the texts contains.
+
+    Where they contain all of these, it is more of one of them than there are in a row anywhere.
 
     >>> unused_mark(["a", "\\ue000"])
     '\\ue001'
     """
+    texts = list(texts)
     used = set().union(*map(set, texts))
-    return next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in used)
+    free = (chr(code) for code in chain(*PRIVATE_USE) if chr(code) not in used)
+    first = chr(PRIVATE_USE[0].start)
+    runs = (len(run) for text in texts for run in re.findall(f"{first}+", text))
+    return next(free, None) or first * (max(runs) + 1)
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

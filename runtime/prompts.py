@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,11 +58,13 @@ def render_around(
     call_format: CallFormat,
 ) -> RenderedPrompt:
     """Render the template once for a function set, with a mark where the request goes."""
+    functions = list(functions)
     tools = [function.tool() for function in functions]
-    mark = unused_mark([*strings_of(tools), config.system or ""])
+    examples = [example.model_dump() for example in config.examples]
+    mark = unused_mark([*strings_of([tools, examples]), config.system or ""])
     place = f"{mark}request{mark}"
     safe_tools = map_strings(tools, lambda text: encoder.protect(text, mark))
-    rendered = render(template, config, safe_tools, place, call_format)
+    rendered = render(template, config, safe_tools, place, call_format, functions)
     rendered += call_format.prompt_suffix
     head, found, tail = rendered.partition(place)
     if not found or place in tail:
@@ -95,15 +97,17 @@ def render(
     tools: list[dict[str, Any]],
     request: str,
     call_format: CallFormat,
+    functions: Sequence[FunctionSchema],
 ) -> str:
     """The template's text for one request; a system text with {tools} lists them itself.
 
     The calls of examples are then in the format itself, else in the template's own spelling.
     """
     listed = config.system is not None and "{tools}" in config.system
-    form = call_format if listed else None
     messages: list[dict[str, Any]] = [
-        message for example in config.examples for message in example_messages(example, form)
+        message
+        for example in config.examples
+        for message in example_messages(example, call_format, functions, listed=listed)
     ]
     messages.append({"role": "user", "content": request})
     arguments: dict[str, Any] = dict(config.template_arguments)
@@ -125,19 +129,23 @@ def render(
     return str(text)
 
 
-def example_messages(example: Example, form: CallFormat | None) -> list[dict[str, Any]]:
-    """The two turns of an example: the request, and the call in a format or as the template does.
+def example_messages(
+    example: Example, form: CallFormat, functions: Sequence[FunctionSchema], *, listed: bool
+) -> list[dict[str, Any]]:
+    """The two turns of an example: the request, and the call, which else the template spells.
 
     >>> from cmm.grammar.formats import PYTHONIC
-    >>> example_messages(Example(prompt="Hi", name="greet", parameters={"who": "x"}), PYTHONIC)[1]
+    >>> example = Example(prompt="Hi", name="greet", parameters={"who": "x"})
+    >>> example_messages(example, PYTHONIC, (), listed=True)[1]
     {'role': 'assistant', 'content': 'greet(who="x")'}
     """
     asked = {"role": "user", "content": example.prompt}
-    if form is not None:
-        written = form.prompt_suffix + form.write(example.name, example.parameters)
+    call = example.name, example.parameters, functions
+    if listed:
+        written = form.prompt_suffix + form.written(*call)
         return [asked, {"role": "assistant", "content": written}]
-    call = {"name": example.name, "arguments": example.parameters}
-    calls = [{"type": "function", "function": call}]
+    function = {"name": example.name, "arguments": form.for_template(*call)}
+    calls = [{"type": "function", "function": function}]
     return [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
 
 

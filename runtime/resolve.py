@@ -14,6 +14,10 @@ from cmm.runtime.convert import check_gguf, convert_gguf, is_complete
 from cmm.runtime.fetch import Say, fetch_gguf, file_digest
 from cmm.runtime.places import models_dir
 
+# What is read of a model's folder.
+MODEL_FILES = ("config.json", "generation_config.json", "tokenizer*", "chat_template*",
+               "*.safetensors*")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ModelPlace:
@@ -129,6 +133,16 @@ def local_model(path: Path, say: Say) -> ModelPlace:
         say(f"converting {path.name} (once, about half a minute)")
         convert_gguf(path.resolve(), folder)
     return ModelPlace(path.stem, folder)
+
+
+def model_files(model: str | None) -> list[Path]:
+    """The files that make up what `--model` names, where that is a file or a folder here."""
+    path = Path(model).expanduser() if model else None
+    if path is None or not path.exists():
+        return []
+    if path.is_file():
+        return [path]
+    return [found for pattern in MODEL_FILES for found in path.glob(pattern)]
 
 
 def model_state(entry: ModelEntry) -> str:

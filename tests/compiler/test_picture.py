@@ -1,13 +1,16 @@
 """The picture holds every text of the automaton, folded, and nothing from the schema as markup."""
 
 import re
+from contextlib import suppress
 
 import pytest
 
 from cmm.compiler import build_automaton
 from cmm.compiler.drawing import as_html, as_svg
+from cmm.compiler.nfa import TEXT_FRAME
 from cmm.compiler.picture import Arrow, FramePicture, as_text, label_of, layers_of, picture
-from cmm.grammar import call_grammar, parse_functions
+from cmm.grammar import Unsupported, call_grammar, parse_functions
+from cmm.grammar.formats import FORMATS
 from cmm.grammar.json_schema import schema_grammar
 from cmm.grammar.nodes import Grammar, Literal, choice
 
@@ -59,6 +62,38 @@ def test_every_frame_is_drawn_and_names_are_no_markup():
 def test_the_text_has_a_line_for_each_arrow():
     frames = frames_of(schema_grammar({"enum": ["a", "b"]}))
     assert as_text(frames) == 'start:\n     0 -> 1    "\n     1 -> 2    [a-b]"  end'
+
+
+OBJECT = {"type": "object"}
+TREE = {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"properties": {"a": {"$ref": "#"}}}]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True, {}, OBJECT, {"type": "array"}, {"type": ["object", "array"]}, {"items": {"$ref": "#"}},
+        {"type": "object", "properties": {"a": OBJECT}}, {"properties": {"a": True}}, TREE,
+        {"type": "array", "minItems": 2, "items": OBJECT}, {"patternProperties": {"^a": OBJECT}},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("form", FORMATS)
+def test_free_values_are_drawn_too(schema, form):
+    """Every state of every picture is reached from where its part is entered."""
+    automata = [build_automaton(schema_grammar(schema))]
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}
+    with suppress(Unsupported):
+        automata.append(build_automaton(FORMATS[form].grammar(parse_functions([function]))))
+    for automaton in automata:
+        entered = {(int(automaton.frame[state]), state) for state, *_ in automaton.calls.tolist()}
+        parts = [frame for frame, _ in entered if frame != TEXT_FRAME]
+        assert len(parts) == len(set(parts))  # entered in one state each
+        frames = picture(automaton)
+        for frame in frames:
+            assert {arrow.source for arrow in frame.arrows} <= layers_of(frame).keys()
+            assert len(set(frame.arrows)) == len(frame.arrows)
+            assert as_svg(frame).count("<path") > len(frame.arrows)
+        assert as_text(frames).count(" -> ") == sum(len(frame.arrows) for frame in frames)
 
 
 def frame_of(*pairs):

@@ -59,6 +59,14 @@ MARKS = {"gemma": ["<escape>"]}  # what is a control token where the model has o
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
+PAIR = {
+    "type": "object",
+    "properties": {"z": {"type": "number"}, "k": {"type": "string"}, "b": {"type": "array"}},
+    "required": ["k", "z"],
+}
+pair_values = st.fixed_dictionaries(
+    {"z": numbers, "k": words}, optional={"b": st.lists(words)}
+).map(lambda pair: {key: pair[key] for key in PAIR["properties"] if key in pair})
 KINDS = {  # schema, values; the first ones are scalars
     "string": ({"type": "string"}, words),
     "short": ({"type": "string", "maxLength": 5}, st.text(max_size=5)),
@@ -71,6 +79,10 @@ KINDS = {  # schema, values; the first ones are scalars
     "list": ({"type": "array", "items": {"type": "string"}}, st.lists(words, max_size=3)),
     "object": ({"type": "object", "properties": {"k": {"type": "boolean"}}, "required": ["k"]}, st.fixed_dictionaries({"k": st.booleans()})),
     "either": ({"type": ["string", "integer"]}, words | st.integers()),
+    "perhaps": ({"type": ["string", "null"]}, words | st.none()),
+    "listed": ({"enum": [1, 2.5, "x", None, True]}, st.sampled_from([1, 2.5, "x", None, True])),
+    "pair": (PAIR, pair_values),
+    "pairs": ({"type": "array", "items": PAIR}, st.lists(pair_values, max_size=2)),
 }  # fmt: skip
 SCALARS = ("string", "short", "word", "choice", "number", "integer", "flag", "maybe")
 
@@ -91,6 +103,13 @@ def calls(draw, kinds):
     arguments = {name: draw(KINDS[values[name]][1]) for name in given_names}
     texts = {name for name in names if values[name] in ("string", "short", "word", "choice")}
     return function, arguments, texts
+
+
+def backwards(value):
+    """The same value, the keys of objects the other way round."""
+    if isinstance(value, dict):
+        return {key: backwards(value[key]) for key in reversed(value)}
+    return [backwards(item) for item in value] if isinstance(value, list) else value
 
 
 def check_beginning(read, text, made):
@@ -115,8 +134,7 @@ def test_a_spelled_call_is_accepted_and_read_back_equal(name):
         text = SPELLED[name]("do_it", arguments, texts)
         assert build_automaton(form.grammar(functions)).accepts(text)
         assert form.parse(text, functions) == ("do_it", arguments)
-        if all(key in texts for key, value in arguments.items() if isinstance(value, str)):
-            assert form.write("do_it", arguments) == text
+        assert form.written("do_it", backwards(arguments), functions) == text
         check_beginning(form.reader(functions), text[: data.draw(st.integers(0, len(text)))], made)
         for mark in MARKS.get(name, ()):
             automaton = build_automaton(form.grammar(functions), controls=[mark])
@@ -216,8 +234,17 @@ REFUSED = [
         },
         "alternatives between",
     ),
-    ("xml", {"a": {"const": "x\n</parameter>\n"}}, "a text that holds"),
-    ("gemma", {"a": {"const": "<escape>"}}, "a text that holds"),
+    ("xml", {"a": {"const": "x\n</parameter>\n"}}, "ends a text in this format"),
+    ("gemma", {"a": {"const": "<escape>"}}, "ends a text in this format"),
+    (
+        "xml",
+        {"a": {"enum": ["b", "x\n</parameter>"]}},
+        r'the text "x\\n</parameter>" with .*--format hermes',
+    ),
+    ("gemma", {"a": {"enum": ["b", "<escape>"]}}, 'the text "<escape>" with .*--format hermes'),
+    ("gemma", {"a": {"enum": [*map(str, range(200)), "1<escape>"]}}, 'the text "1<escape>" with'),
+    ("gemma", {"a": {"type": "string", "pattern": "^(b|<escape>c)$"}}, 'the text "<escape>c" with'),
+    ("gemma", {"a": {"type": "string", "pattern": "<escape>"}}, "texts with .*--format hermes"),
     ("gemma", {"a": {"type": "array"}}, "lists, objects and strings beside"),
     ("gemma", {"a": {"type": ["string", "null"]}}, "lists, objects and strings beside"),
 ]
@@ -249,3 +276,50 @@ WRONG = [
 def test_what_is_no_call_is_rejected(name, text):
     functions = parse_functions([{"name": "f", "parameters": {"a": "string"}}])
     assert not build_automaton(FORMATS[name].grammar(functions)).accepts(text)
+
+
+# A schema, a value in another spelling than the grammar's, and how it is written in every format.
+RESPELLED = [
+    ({"type": "integer"}, 2.0, "2"),
+    ({"enum": [1, 2.5]}, 1.0, "1"),
+    ({"enum": [1, 2.5]}, 2.5, "2.5"),
+    ({"type": "number"}, 2, "2.0"),
+    ({"type": ["integer", "null"]}, None, "null"),
+]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(("schema", "value", "spelled"), RESPELLED)
+def test_values_are_written_as_the_schema_types_them(name, schema, value, spelled):
+    form = FORMATS[name]
+    functions = parse_functions([{"name": "f", "parameters": {"a": schema}}])
+    text = form.written("f", {"a": value}, functions)
+    assert build_automaton(form.grammar(functions)).accepts(text)
+    assert form.parse(text, functions) == ("f", {"a": value})
+    assert {"null": "None"}.get(spelled, spelled) in text or spelled in text
+
+
+@pytest.mark.parametrize(
+    ("name", "functions", "value", "text"),
+    [
+        ("xml", {"a": {"type": ["string", "null"]}}, "x", '\n"x"\n'),
+        ("xml", {"a": {}}, "x", '\n"x"\n'),
+        ("xml", {"a": S}, "x", "\nx\n"),
+        ("xml", {"b": S}, "x", "\nx\n"),  # another function of that name: as any example
+        ("xml", None, "x", "\nx\n"),
+        ("xml", {"a": {"type": "integer"}}, "x", "\nx\n"),
+        ("gemma", None, "x", ":<escape>x<escape>"),
+        ("pythonic", {"a": {"type": ["string", "null"]}}, None, "=None"),
+    ],
+)  # fmt: skip
+def test_an_example_is_written_as_its_function_says(name, functions, value, text):
+    known = parse_functions([{"name": "f", "parameters": functions}]) if functions else ()
+    assert text in FORMATS[name].written("f", {"a": value}, known)
+
+
+@pytest.mark.parametrize(("name", "value"), [("xml", "x\n</parameter>"), ("gemma", "<escape>")])
+def test_a_text_that_would_end_itself_is_not_written(name, value):
+    known = parse_functions([{"name": "f", "parameters": {"a": S}}])
+    for functions in ((), known):
+        with pytest.raises(Unsupported, match="ends a text in this format"):
+            FORMATS[name].written("f", {"a": value}, functions)

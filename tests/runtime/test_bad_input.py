@@ -292,18 +292,21 @@ def test_a_full_disk_leaves_the_old_output(
     assert os.listdir(tmp_path) == ["calls.json"]
 
 
+CALL = {"prompt": "a", "name": "f", "parameters": {}}
+
+
 def test_a_full_disk_stops_the_journal(tmp_path: Path) -> None:
     """What was written before is whole; the next run goes on after it."""
     about = {"functions": [], "prompts": ""}
     journal = Journal(tmp_path / "j", about)
-    journal.add(0, {"prompt": "a"})
+    journal.add(0, CALL)
     whole = journal._file
     journal._file = cast(Any, Full(whole))
     with pytest.raises(CmmError, match="j: cannot be written: No space left on device"):
-        journal.add(1, {"prompt": "b"})
+        journal.add(1, CALL)
     whole.close()
     again = Journal(tmp_path / "j", about)
-    assert list(again) == [{"prompt": "a"}]
+    assert list(again) == [CALL]
     again.remove()
 
 
@@ -400,7 +403,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def fill(journal: Journal) -> None:
     for number in range(100):
-        journal.add(number, {"prompt": "x" * 1_000})
+        journal.add(number, {**CALL, "prompt": "x" * 1_000})
 
 
 def test_a_disk_that_is_really_full(small_disk: Path) -> None:

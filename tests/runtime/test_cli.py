@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,7 +27,10 @@ WRONG = [
     (["run", "--input", "keyless.json"], 'keyless.json @ /0: has no "prompt"'),
     (["run", "--input", "half.json"], "half.json @ /0: half of a surrogate pair"),
     (["run", "--output", "."], ".: is a folder"),
-    (["run", "--input", "object.json", "--output", "object.json"], "object.json: is the input"),
+    (
+        ["run", "--input", "object.json", "--output", "object.json"],
+        "object.json: --output would write over --input object.json",
+    ),
     (["run", "--output", "object.json/calls.json"], "object.json: the folder cannot be made"),
     (["run", "--prompts_config", "broken.json"], "broken.json @ line 1 column 3: broken JSON"),
     (["run", "--prompts-config=number.json"], "number.json: "),
@@ -157,3 +161,88 @@ def test_torch_is_not_imported_without_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+FUNCTIONS = '[{"name": "f", "parameters": {}}]'
+CLOSED = "cmm: input or output: a stream is closed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closing", "code", "err"),
+    [
+        (["check", "f.json"], ">&-", 2, CLOSED),
+        (["--help"], ">&-", 2, CLOSED),
+        (["check", "nowhere.json"], ">&-", 2, "cmm: nowhere.json: there is no such file\n"),
+        (["check", "f.json"], "2>&-", 0, ""),
+        (["cache"], "2>&-", 0, ""),
+        (["check", "nowhere.json"], "2>&-", 2, ""),
+        (["check", "f.json"], ">&- 2>&- <&-", 2, ""),
+        (["run", "--functions_definition", "f.json", "--input", "-"], "<&-", 2, CLOSED),
+        (["show", "f.json", "--output", "f.html"], ">&- <&-", 0, "written to f.html\n"),
+        (["show", "f.json", "--output", "f.html"], ">&- 2>&- <&-", 0, ""),
+    ],
+)  # fmt: skip
+def test_closed_streams(arguments: list[str], closing: str, code: int, err: str) -> None:
+    """What cannot be written is an error, and no file that is opened takes a stream's place."""
+    Path("f.json").write_text(FUNCTIONS)
+    command = f'exec "$0" -m cmm.runtime.start "$@" {closing}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, *arguments],
+        capture_output=True, text=True, env={**os.environ, "CMM_CACHE_DIR": "none"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, err)
+    if "--output" in arguments:
+        assert Path("f.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_second_ctrl_c_does_not_interrupt_the_ending() -> None:
+    code = """
+import os, signal, sys
+from cmm.runtime.start import main
+class Again:
+    def write(self, text):
+        os.kill(os.getpid(), signal.SIGINT)
+        return sys.__stderr__.write(text)
+    def flush(self): pass
+class Stop:
+    def find_spec(self, *_): os.kill(os.getpid(), signal.SIGINT)
+sys.stderr = Again()
+sys.meta_path.insert(0, Stop())
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "cmm: stopped\n")
+
+
+NAME = os.fsdecode(b"\xff\x1b[2J.json")  # no UTF-8, and what clears a terminal
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        ["check", NAME], ["check", "--json", NAME], ["match", NAME, NAME], ["match", NAME, "call.json"],
+        ["show", NAME], ["show", NAME, "--output", "page.html"], ["show", NAME, "--output", NAME + ".svg"],
+        ["grade", "call.json", "--functions", NAME], ["compile", NAME, "--show", "grammar"],
+        ["compile", NAME, "--show", "regex"], ["compile", NAME, "--show", "automaton"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_any_name_is_printed(way: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    functions = [{"name": "a\x1b\x9b\u202e", "description": "\x9b", "parameters": {}}]
+    Path(NAME).write_text(json.dumps(functions))
+    Path("call.json").write_text(f"[{json.dumps({'name': functions[0]['name'], 'arguments': {}})}]")
+    assert main(way) in (0, 1)
+    out, err = capsys.readouterr()
+    if "--json" in way:
+        assert json.loads(out)[0]["file"] == NAME
+    else:
+        assert all(char.isprintable() or char == "\n" for char in out + err)
+
+
+@pytest.mark.parametrize(
+    "way", [["check", NAME], ["match", "f.json", NAME], ["show", NAME]], ids=" ".join
+)
+def test_any_name_is_in_an_error(way: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("f.json").write_text(FUNCTIONS)
+    assert main(way) == 2
+    assert capsys.readouterr() == ("", "cmm: \\udcff\\x1b[2J.json: there is no such file\n")

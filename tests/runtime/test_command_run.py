@@ -24,6 +24,7 @@ from cmm.grammar.errors import CmmError
 from cmm.runtime import command_run
 from cmm.runtime.caller import FunctionCall, PromptTooLong
 from cmm.runtime.cli import main
+from cmm.runtime.files import write_whole
 
 KILLS = tries(2)
 
@@ -183,8 +184,7 @@ def test_nothing_is_mixed(
 @pytest.mark.parametrize(
     ("keep", "added", "asked"),
     [
-        (1.0, b"", 1), (1.0, b'{"index": 0, "call": {"pro', 1), (1.0, b"\0" * 90, 1), (1.0, b"7\n", 1),
-        (0.9, b"", 2), (0.3, b"", 3), (0.0, b"", 3), (0.0, b"no journal\n", 3),
+        (1.0, b"", 1), (1.0, b'{"index": 0, "call": {"pro', 1), (1.0, b"\0" * 90, 1), (0.9, b"", 2), (0.3, b"", 3), (0.0, b"", 3),
     ],
 )  # fmt: skip
 def test_a_torn_journal_counts_as_far_as_it_is_whole(
@@ -198,6 +198,164 @@ def test_a_torn_journal_counts_as_far_as_it_is_whole(
     assert run(again) == 0
     assert len(again.asked) == asked
     assert written(tmp_path) == calls_of("a", "b", "c")
+
+
+GOOD = {"prompt": "a", "name": "f", "parameters": {}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"7", b"null", b"no JSON", b"[" * 100_000, b'{"index": 0}', b'["prompt"]',
+        *(json.dumps({"index": index, "call": GOOD}).encode() for index in (-5, 999, 3, True, None, "0", 0.0, 2)),
+        *(json.dumps({"index": 0, "call": call}).encode()
+          for call in (None, 3, "prompt", ["prompt"], {}, {"prompt": "a"}, {**GOOD, "parameters": 3},
+                       {**GOOD, "name": None}, {**GOOD, "prompt": 1}, {**GOOD, "more": 1})),
+    ],
+    ids=lambda line: line[:60],
+)  # fmt: skip
+@pytest.mark.parametrize("input_name", ["prompts.json", "prompts.jsonl"])
+def test_a_damaged_journal_is_used_up_to_its_last_good_line(
+    line: bytes, input_name: str, tmp_path: Path, run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "prompts.jsonl").write_text('"a"\n"b"\n"c"\n')
+    source = ("--input", str(tmp_path / input_name))
+    run(Scripted(KeyboardInterrupt(), after=2), *source)  # prompts 2 and 1 are answered
+    journal = tmp_path / "new" / "calls.json.journal"
+    head, *calls = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([head, calls[0], line + b"\n", *calls[1:]]))
+    capsys.readouterr()
+    again = Scripted()
+    assert run(again, *source) == 0
+    assert written(tmp_path) == calls_of("a", "b", "c")
+    known_to_be_none = input_name == "prompts.json" or not line.startswith(
+        (b'{"index": 999,', b'{"index": 3,')
+    )
+    if known_to_be_none:
+        assert again.asked == ["b", "a"]
+        assert f"{journal} is damaged from line 3 on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [b"mine\n", b"mine", b"[]\n", b'{"a": 1}\n', b"[" * 99_999, b"\n"]
+)
+@pytest.mark.parametrize("option", [(), ("--resume",)])
+@pytest.mark.parametrize("ending", ["", ".old"])
+def test_a_file_that_only_has_the_name_of_a_journal_stays(
+    content: bytes, option: tuple[str, ...], ending: str, tmp_path: Path,
+    run: Callable[..., int], capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    if ending:
+        run(Scripted(KeyboardInterrupt(), after=2), prompts='["x", "y", "z"]')  # to be set aside
+        option = ()
+    mine = tmp_path / "new" / f"calls.json.journal{ending}"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_bytes(content)
+    capsys.readouterr()
+    assert run(Scripted(), *option) == 2
+    assert capsys.readouterr().err.startswith(f"cmm: {mine}: is no journal of a run")
+    assert mine.read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_no_journal(
+    make: Callable[[Path], None], tmp_path: Path, run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "new").mkdir()
+    make(tmp_path / "new" / "calls.json.journal")
+    assert run(Scripted()) == 2
+    assert "is no journal of a run" in capsys.readouterr().err
+
+
+def test_two_names_of_one_output_have_one_journal(
+    tmp_path: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link.json").symlink_to("new/calls.json")
+
+    class Second(Scripted):
+        def stream(self, prompts: Iterable[str], refuse: Any) -> Iterator[tuple[int, FunctionCall]]:
+            assert run(Scripted(), "--output", str(tmp_path / "link.json")) == 2
+            assert "another run is writing to it" in capsys.readouterr().err
+            return super().stream(prompts, refuse)
+
+    assert run(Second()) == 0
+    assert written(tmp_path) == calls_of("a", "b", "c")
+
+
+READ = {
+    "functions.json": ["--functions_definition", "functions.json"],
+    "prompts.json": [],
+    "config.json": ["--prompts-config", "config.json"],
+    "table.cmm": ["--artifact", "table.cmm"],
+    "model/tokenizer.json": ["--model", "model"],
+    "model.gguf": ["--model", "model.gguf"],
+}
+WRITTEN = ("--output", "--report", "--trace")
+
+
+@pytest.mark.parametrize("link", [None, os.symlink, os.link])
+@pytest.mark.parametrize("option", WRITTEN)
+@pytest.mark.parametrize("name", READ)
+def test_no_input_is_written_over(
+    name: str, option: str, link: Callable[[Path, Path], None] | None, tmp_path: Path,
+    run: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("model").mkdir()
+    Path(name).write_text("mine")
+    given = Path(name)
+    if link is not None:
+        given = tmp_path / "link"
+        link(Path(name).absolute(), given)
+    prompts = "mine" if name == "prompts.json" else '["a"]'
+    assert run(Scripted(), *READ[name], option, str(given), prompts=prompts) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"cmm: {given}: {option} would write over ")
+    assert name in err
+    assert Path(name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize(("one", "other"), [(a, b) for a in WRITTEN for b in WRITTEN if a < b])
+def test_no_output_is_written_over_another(
+    one: str, other: str, link: bool, tmp_path: Path, run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("both.json")
+    caller = Scripted()
+    assert run(caller, one, "both.json", other, "link" if link else "./both.json") == 2
+    assert "would write over" in capsys.readouterr().err
+    assert not caller.asked
+    assert not Path("both.json").exists()
+
+
+@pytest.mark.parametrize("name", ["calls.json.journal", "calls.json.journal.old"])
+@pytest.mark.parametrize("option", ["--input", "--functions_definition", "--report"])
+def test_no_file_is_the_journal(
+    option: str, name: str, tmp_path: Path, run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "new" / name
+    path.parent.mkdir()
+    path.write_text("mine")
+    assert run(Scripted(), option, str(path)) == 2
+    assert "would write over" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+
+
+def test_devices_stay_what_they_are(tmp_path: Path, run: Callable[..., int]) -> None:
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(fifo.read_text()))
+    reader.start()
+    write_whole(fifo, ["a", "b"])
+    reader.join()
+    assert read == ["ab"]
+    assert fifo.is_fifo()
 
 
 def test_two_runs_do_not_write_to_one_output(

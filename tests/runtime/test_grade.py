@@ -114,3 +114,38 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert json.loads(capsys.readouterr().out)["kinds"] == {"integer for float": 1}
     assert main(["grade", "no.json"]) == 2
     assert "no.json: must be a list of calls" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "kinds"),
+    [
+        (True, 1, {}), (True, {"x": [None]}, {}), ({}, 1, {}), (False, 1, {"against the schema": 1}),
+        ({"type": ["number", "null"]}, 1, {}), ({"type": "object"}, 1, {"against the schema": 1}),
+        ({"type": "string"}, "\ud800", {"against the schema": 1}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_any_schema_and_any_value_are_graded(
+    schema: object, value: object, kinds: object, form: list[str], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}
+    (tmp_path / "f.json").write_text(json.dumps([function]))
+    (tmp_path / "calls.json").write_text(json.dumps([{**call("f", a=value), "prompt": "\ud800"}]))
+    way = ["grade", str(tmp_path / "calls.json"), "--functions", str(tmp_path / "f.json"), *form]
+    assert main(way) == bool(kinds)
+    out = capsys.readouterr().out
+    if form:
+        assert json.loads(out)["kinds"] == kinds
+    else:
+        assert all(kind in out for kind in kinds)
+
+
+@pytest.mark.parametrize("row", [3, None, [1], "x", {}, {"prompt": 3}, {"prompt": ["x"]}])
+def test_an_expected_row_that_is_no_call_is_named(
+    row: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "calls.json"
+    path.write_text(json.dumps([call("f"), row]))
+    assert main(["grade", str(path), str(path)]) == 2
+    assert f"{path} @ /1: an expected call must be" in capsys.readouterr().err

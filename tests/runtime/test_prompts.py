@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,17 +11,19 @@ from hypothesis import strategies as st
 from runtime_doubles import CONTROLS, Template, tiny_tokenizer
 
 from cmm.data import data_path
+from cmm.grammar.call_format import CallFormat
 from cmm.grammar.errors import InvalidInput
-from cmm.grammar.formats import HERMES
+from cmm.grammar.formats import HERMES, XML
 from cmm.grammar.functions import parse_functions
-from cmm.runtime.plain_text import PlainEncoder
+from cmm.runtime.plain_text import PRIVATE_USE, PlainEncoder, unused_mark
 from cmm.runtime.prompt_config import (
+    Example,
     PromptConfig,
     config_for,
     config_schema,
     read_prompt_config,
 )
-from cmm.runtime.prompts import build_frame
+from cmm.runtime.prompts import build_frame, example_messages
 
 TOKENIZER = tiny_tokenizer()
 ENCODER = PlainEncoder(TOKENIZER)
@@ -170,3 +173,70 @@ def test_wrong_configurations(text: str, message: str, tmp_path) -> None:  # typ
     path.write_text(text)
     with pytest.raises(InvalidInput, match=message):
         read_prompt_config(path)
+
+
+BMP, *FURTHER = ("".join(map(chr, codes)) for codes in PRIVATE_USE)
+CONTROL = CONTROLS[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", BMP, BMP[::-1], BMP + FURTHER[0], BMP + "".join(FURTHER),
+        "\ue000" * 9 + BMP + "".join(FURTHER) + "\ue000" * 5,
+    ],
+    ids=len,
+)  # fmt: skip
+def test_a_text_of_all_characters_of_private_use_is_protected(text: str) -> None:
+    texts = [
+        text,
+        text + CONTROL + text,
+        CONTROL + "7" + CONTROL,
+        f"{CONTROL}\ue000{CONTROL}\ue000",
+    ]
+    mark = unused_mark(texts)
+    assert not any(mark in each for each in texts)
+    for each in texts:
+        protected = ENCODER.protect(each, mark)
+        assert CONTROL not in protected
+        assert ENCODER.restore(protected, mark) == each
+
+
+def test_functions_that_hold_every_private_character_make_a_prompt() -> None:
+    hostile = BMP + "".join(FURTHER) + CONTROL
+    [function] = parse_functions([{"name": "f", "description": hostile, "parameters": {}}])
+    frame = build_frame([function], Template(), ENCODER, CONFIG, HERMES)
+    plain = build_frame(
+        [function.model_copy(update={"description": ""})], Template(), ENCODER, CONFIG, HERMES
+    )
+    assert controls_in([*frame.head]) == controls_in([*plain.head])
+    assert hostile in TOKENIZER.decode(list(frame.head), skip_special_tokens=False)
+
+
+MAYBE = {"a": {"type": ["string", "null"]}}
+FREE = {"a": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "parameters", "value", "written", "given_to_template"),
+    [
+        (XML, MAYBE, "x", '\n"x"\n', '"x"'),
+        (XML, FREE, "x", "\nx\n", "x"),
+        (XML, None, "x", "\nx\n", "x"),
+        (XML, None, True, "\ntrue\n", "true"),  # templates write Python's True
+        (XML, {"a": {"type": "integer"}}, 2.0, "\n2\n", "2"),
+        (HERMES, MAYBE, "x", '{"a": "x"}', "x"),
+        (HERMES, None, True, '{"a": true}', True),
+    ],
+)
+def test_an_example_is_spelled_as_its_schema_allows(
+    form: CallFormat, parameters: dict[str, Any] | None, value: object, written: str,
+    given_to_template: object,
+) -> None:  # fmt: skip
+    functions = parse_functions([{"name": "f", "parameters": parameters}]) if parameters else ()
+    example = Example(prompt="p", name="f", parameters={"a": value})
+    [_, answer] = example_messages(example, form, functions, listed=True)
+    assert written in answer["content"]
+    [_, answer] = example_messages(example, form, functions, listed=False)
+    [call] = answer["tool_calls"]
+    assert call["function"] == {"name": "f", "arguments": {"a": given_to_template}}
