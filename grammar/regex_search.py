@@ -43,7 +43,7 @@ class State(NamedTuple):
 NONE: frozenset[Ahead] = frozenset()
 FOUND = State(None, frozenset(), ())
 WORD_SET = -1  # its number among the sets of a pattern with \b
-MOST_WORK = 1_500_000  # steps of threads; the costliest of 1,400 real patterns needs 400,000
+MOST_WORK = 1_000_000  # steps of threads; the costliest of 1,400 real patterns needs 400,000
 
 
 class Search:

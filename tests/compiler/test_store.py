@@ -150,5 +150,5 @@ def test_a_file_gives_its_functions_back_in_their_order(tmp_path):
     }
     functions = parse_functions([{"name": "f", "description": "", "parameters": definition}])
     compile_calls(functions, SMALL).table.save(tmp_path / "t.cmm")
-    again = parse_functions(about_file(tmp_path / "t.cmm")["functions"])
+    again = about_file(tmp_path / "t.cmm").functions
     assert [json.dumps(f.tool()) for f in again] == [json.dumps(f.tool()) for f in functions]
