@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cmm.compiler.automaton import CALL, DEAD, POP, TEXT_BODY, ByteAutomaton, State
 from cmm.compiler.boughs import Boughs
 from cmm.compiler.exits import ExitTrie
-from cmm.compiler.nfa import FAR
+from cmm.compiler.nfa import FAR, UNBOUNDED
 from cmm.compiler.reached import Reached
 from cmm.compiler.relaxation import Rules, relaxed
 from cmm.compiler.rows import Rows, Targets
@@ -323,7 +323,13 @@ def _after_strings(automaton: ByteAutomaton, exits: ExitTrie, distances: Distanc
     # a constrained string may have become a free one before its end, and returns as that does
     shared = (automaton.moves[automaton.text_states :] == TEXT_BODY).any()
     backs = np.unique(calls[(calls[:, 0] == TEXT_BODY) | shared, 1])
-    found = [[s for _, s in exits.reached(automaton, State(back))] for back in backs.tolist()]
+    # In a string that may be full only tokens are sure that begin with its end.
+    bounded = set(calls[(calls[:, 2:] != UNBOUNDED).any(axis=1), 1].tolist())
+    found = [
+        [state for node, state in exits.reached(automaton, State(back))
+         if back not in bounded or any(spent == 0 for _, spent in node.tokens)]
+        for back in backs.tolist()
+    ]  # fmt: skip
     reached = Reached.of_states([s for f in found for s in f], automaton)
     sums = Sums.of(reached, distances)
     heads = sums.zero + 1 + np.repeat(backs, [len(f) for f in found]).astype(np.int64)

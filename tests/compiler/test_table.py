@@ -14,7 +14,7 @@ from doubles import (
     json_grammars,
     plain_grammars,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scale import tries
 
@@ -28,6 +28,7 @@ from cmm.grammar import (
     parse_functions,
     schema_grammar,
 )
+from cmm.grammar.nodes import Grammar, Literal, Text, sequence
 
 FUNCTIONS = parse_functions(
     [
@@ -74,6 +75,7 @@ def test_rows_equal_brute_force(grammar):
 
 @settings(max_examples=tries(40), deadline=None)
 @given(st.one_of(grammars, json_grammars))
+@example(Grammar(sequence(Text(most=2), Literal("a"))))  # full, and no token is `"a` alone
 def test_some_token_is_always_nearer(grammar):
     table = built(grammar)
     if table is None:
