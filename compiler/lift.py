@@ -29,7 +29,7 @@ from cmm.grammar.errors import RowBudgetExceeded
 Int32s = npt.NDArray[np.int32]
 MOST_FOLLOWED = 12_000_000  # states of tokens on their way: about 1 GB with what is made of them
 LONG_ROW = 16_000  # followed for one state: such a row is read when it is asked for
-MOST_LONG = 500  # such rows, each of which is measured once
+MOST_LONG = 1_000  # such rows, each of which is measured once
 LONG_AT_ONCE = 16
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

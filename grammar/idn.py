@@ -8,7 +8,7 @@ from functools import cache
 
 from cmm.grammar.characters import Ranges, of, ranges
 from cmm.grammar.content import Content
-from cmm.grammar.format_patterns import HOSTNAME
+from cmm.grammar.format_patterns import hostname
 from cmm.grammar.machine import crawl
 from cmm.grammar.pattern import pattern_content
 
@@ -99,4 +99,4 @@ def idn_hostname() -> Content:
     """
     right_to_left = "".join(rf"\u{{{a:x}}}-\u{{{b:x}}}" for a, b in letters("R", "AL"))
     word = pattern_content(f"^[{right_to_left}]{{1,{MOST_WEIGHT // WEIGHT}}}$")
-    return _short_enough() & pattern_content(_NAMES) | word | pattern_content(f"^(?:{HOSTNAME})$")
+    return _short_enough() & pattern_content(_NAMES) | word | pattern_content(f"^{hostname()}$")

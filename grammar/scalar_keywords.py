@@ -14,7 +14,7 @@ from cmm.grammar.errors import InvalidInput, listed
 from cmm.grammar.expressions import FALSE, Value
 from cmm.grammar.numbers import Numbers
 from cmm.grammar.objects import KeyRules, Objects
-from cmm.grammar.string_formats import LONGEST, format_content
+from cmm.grammar.string_formats import format_content
 from cmm.grammar.strings import Strings
 from cmm.grammar.type_words import TYPES
 from cmm.grammar.values import ANYTHING, NOTHING, Values, of_type, only
@@ -146,4 +146,4 @@ def of_format(at: Context) -> Values:
         warnings.warn(f"{at.below('format')}: the format {name!r} is unknown, and not enforced",
                       stacklevel=2)  # fmt: skip
         return ANYTHING
-    return only(strings=(Strings(content=content, most=LONGEST.get(name)),))
+    return only(strings=(Strings(content=content),))

@@ -15,7 +15,7 @@ PATTERNS = {
     "time": patterns.TIME,
     "duration": patterns.DURATION,
     "email": patterns.email(),
-    "hostname": patterns.HOSTNAME,
+    "hostname": patterns.hostname(),
     "ipv4": patterns.IPV4,
     "ipv6": patterns.IPV6,
     "uri": patterns.uri(absolute=True),
@@ -30,7 +30,6 @@ PATTERNS = {
     "byte": patterns.BASE64,
     "base64": patterns.BASE64,
 }
-LONGEST = dict.fromkeys(("hostname", "idn-hostname"), patterns.LONGEST_HOSTNAME)  # characters
 FREE = frozenset({"binary", "password"})  # OpenAPI's, hints for people: any text
 FORMATS = frozenset(PATTERNS) | FREE | {"idn-hostname", "idn-email"}
 
@@ -45,9 +44,8 @@ def format_content(name: str) -> Content | None:
     >>> format_content("int32") is None
     True
 
-    Never a text that is not of the format, if it is no longer than `LONGEST` says. For hostname,
-    idn-hostname, regex and leap seconds not every text that is; what is left out stands where their
-    patterns are written.
+    Never a text that is not of the format. For hostname, idn-hostname, regex and leap seconds
+    not every text that is; what is left out stands where their patterns are written.
     """
     if name in FREE:
         return ANY

@@ -134,3 +134,13 @@ def test_hostile_prompts_get_ordinary_calls(caller: Caller) -> None:
     count = sum(token in controls for token in plain)
     assert sum(token in controls for token in ids) == count
     assert caller.call(hostile).prompt == hostile
+
+
+def test_every_control_token_is_text_in_a_prompt(caller: Caller) -> None:
+    """Each of the tokenizer's own, alone and all in a row."""
+    encoder, tokens = caller.model.encoder, caller.model.vocabulary.tokens
+    assert len(encoder.controls) > 20
+    for text in [*encoder.controls, "".join(encoder.controls)]:
+        ids = encoder.encode_text(text)
+        assert not set(encoder.controls.values()) & set(ids)
+        assert b"".join(tokens[token] for token in ids) == text.encode()
