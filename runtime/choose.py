@@ -84,20 +84,19 @@ def first_kept(table: Table, state: StateId, logits: Logits) -> tuple[int, float
     some spelling is better than another text.
     """
     allowed, left = table.allowed(state), logits
-    least = logits.max() - NEAR
+    likeliest, lead = best, margin = first_and_margin(logits)
+    least = logits[likeliest] - NEAR
     sure = np.inf  # how far any of the others is from being just near enough
     for _ in range(min(ASKED, len(allowed))):
-        best, margin = first_and_margin(left)
-        if left is not logits:
-            sure = min(sure, float(abs(left[best] - least)))
-        if not left[best] >= least:
-            break
         if table.keeps(state, int(allowed[best])):
             return best, min(margin, sure)
         left = left.copy()
         left[best] = -np.inf
-    best, margin = first_and_margin(logits)
-    return best, min(margin, sure)
+        best, margin = first_and_margin(left)
+        sure = min(sure, float(abs(left[best] - least)))
+        if left[best] < least:
+            break
+    return likeliest, min(lead, sure)
 
 
 def first_and_margin(logits: Logits) -> tuple[int, float]:
